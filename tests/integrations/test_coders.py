@@ -116,6 +116,23 @@ def test_a_model_that_has_no_time_parks_copilot_until_it_answers() -> None:
     assert doings(heard(one, hook_event_name="PreToolUse", **CALL)) == [Doing.WORKING]
 
 
+def test_gemini_parks_when_its_model_is_asked_again_for_the_same_answer() -> None:
+    """Each attempt has a hook. The first of each answer is none, nor is one of a subagent, which is a call of the session."""
+    one = session("gemini")
+
+    def parked() -> bool:
+        said = heard(one, hook_event_name="BeforeModel")
+        return any(isinstance(each, DoingChanged) and each.doing is Doing.RATE_LIMITED for each in said)
+
+    heard(one, hook_event_name="BeforeAgent")
+    assert [parked() for _ in range(3)] == [False, True, False]  # It is said once.
+    went_on = heard(one, hook_event_name="BeforeTool", **CALL)
+    assert any(isinstance(each, DoingChanged) and each.doing is Doing.WORKING for each in went_on)
+    assert [parked() for _ in range(2)] == [False, False]
+    heard(one, hook_event_name="AfterTool", **CALL)
+    assert [parked() for _ in range(2)] == [False, True]
+
+
 def test_a_prompt_that_our_own_nudge_caused_does_not_let_it_go_on_for_ever() -> None:
     """Gemini begins another turn for it, as if its user had spoken."""
     one, program = session("gemini"), PROGRAMS["gemini"]

@@ -118,8 +118,6 @@ def test_a_question_for_permission_is_waiting_for_a_human(coder: Coder, tmp_path
 
 
 def test_a_rate_limit_parks_the_agent(coder: Coder, tmp_path: Path) -> None:
-    if coder.name == "gemini":
-        pytest.skip("Gemini CLI tells nobody that its model refuses (docs/howto/watch-gemini.md)")
     refuses = Refuse(429, "rate_limit_error", again=coder.goes_on_alone)
     steps: list[Step] = [sh("true"), refuses] if coder.goes_on_alone else [refuses]
     with watched(coder, tmp_path, {"limit": steps}) as one:

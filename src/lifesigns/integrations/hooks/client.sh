@@ -16,7 +16,11 @@ pid=$PPID
 project=$PWD
 case $program in
 claude-code) pid=${CLAUDE_PID:-$PPID} project=${CLAUDE_PROJECT_DIR:-$PWD} ;;
-gemini) project=${GEMINI_PROJECT_DIR:-$PWD} ;;
+gemini)
+    project=${GEMINI_PROJECT_DIR:-$PWD}
+    # Before each model call it hands over the whole conversation, of which nothing is wanted.
+    [[ $event == *'"hook_event_name":"BeforeModel"'* && $event == *',"llm_request":'* ]] && event="${event%%,\"llm_request\":*}}"
+    ;;
 qwen) project=${QWEN_PROJECT_DIR:-$PWD} ;;
 copilot) project=${COPILOT_PROJECT_DIR:-$PWD} event=${event/'"sessionId":'/'"session_id":'} ;; # its notifications mix two styles
 esac

@@ -1,9 +1,10 @@
 """Gemini CLI: its hooks as signals. Written against 0.61.0, and checked with the program itself by `make integrations`.
 
 Its calls have no ids, and one that fails ends as one that succeeds: what its shell printed tells the exit code. A call that is
-denied has no end. The hooks around a model call carry the whole conversation, once per piece of the answer, so we do not ask
-for them: a model call begins when the model is due to be called, and its tokens are in the transcript. Nothing tells of a model
-that refuses.
+denied has no end. A model call begins when the model is due to be called, and its tokens are in the transcript. Nothing tells of a
+model that refuses, but the hook before a model call is called for each attempt: the second one says that the first had no answer.
+Both hooks of a model call carry the whole conversation, which the client cuts off; the one after comes once per piece of the
+answer, so we do not ask for it.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from lifesigns.core.signals import Signal
 from lifesigns.integrations.hooks import turns, waiting
 from lifesigns.integrations.hooks.events import HookEvent, line
 from lifesigns.integrations.hooks.program import PRE_TOOL, Program, Verdict
-from lifesigns.integrations.hooks.sessions import Session, Speaker
+from lifesigns.integrations.hooks.sessions import Session, Speaker, begin_thought
 
 NAMES: Final = {
     "SessionStart": "SessionStart",
     "BeforeAgent": "UserPromptSubmit",
+    "BeforeModel": "PreModelRequest",
     "BeforeTool": PRE_TOOL,
     "AfterTool": "PostToolUse",
     "Notification": "Notification",
@@ -41,6 +43,17 @@ def _tool_finished(session: Session, speaker: Speaker, event: HookEvent) -> Iter
     response = event.tool_response if isinstance(event.tool_response, dict) else {}
     event.tool_response, event.error = result_of(response.get("llmContent"), response.get("error"))
     yield from turns.unnamed_tool_ended(session, speaker, event)
+
+
+def _model_asked(session: Session, speaker: Speaker, _: HookEvent) -> Iterator[Signal]:
+    """The model is asked. Asked again for the same answer, it has refused; while a call is open, a subagent asks."""
+    if speaker.calls:
+        return
+    if speaker.thinks and speaker.asked_for == speaker.thoughts:
+        yield from waiting.parked(session, speaker, "the model did not answer, and is asked again")
+        return
+    yield from begin_thought(session, speaker)
+    speaker.asked_for = speaker.thoughts
 
 
 def _notified(session: Session, speaker: Speaker, event: HookEvent) -> Iterator[Signal]:
@@ -75,6 +88,7 @@ def words(event: str, verdict: Verdict, text: str) -> dict[str, Any]:
 _HANDLERS: Final[Mapping[str, turns.Handler]] = {
     "SessionStart": turns.session_start,
     "UserPromptSubmit": turns.prompt_and_thought,
+    "PreModelRequest": _model_asked,
     PRE_TOOL: turns.unnamed_tool_started,
     "PostToolUse": _tool_finished,
     "Notification": _notified,

@@ -51,6 +51,8 @@ class Speaker(msgspec.Struct):
     """A model call is open."""
     thoughts: int = 0
     """Model calls so far: they have no ids of their own."""
+    asked_for: int = 0
+    """The last of them for which the program was heard to ask its model."""
     calls: dict[str, str] = {}
     """Open tool calls, by id: their tools."""
     numbered: int = 0
