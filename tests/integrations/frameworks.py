@@ -76,6 +76,11 @@ def scripts(last: tuple[Step, ...]) -> dict[str, list[Step]]:
         "work": [*(Use("look", {"path": f"f{n}"}) for n in range(20)), *last],
         "loop": [*[Use("broken", {"path": "/no/such"})] * 8, *last],
         "hang": [Use("hang", {"path": "f"}), *last],
+        "handoff": [
+            Use("transfer_to_worker", {}),
+            *(Use("slow", {"path": f"f{n}"}) for n in range(20)),
+            *last,
+        ],
         "kill": [Use("look", {"path": "f"}), Say("done", after=60)],
         "ask": [Use("slow", {"path": "f"}), *last],
         "limit": [Refuse(429, "rate_limit_error")],
@@ -91,13 +96,9 @@ class Program:
     hub: Hub
     model: ScriptedModel
     framework: Framework
-    script: str
+    agent_id: str
     process: subprocess.Popen[str]
     log: Path
-
-    @property
-    def agent_id(self) -> str:
-        return f"{self.framework.name}-{self.script}"
 
     def agent(self) -> Json:
         return self.hub.agent(self.agent_id) or {}
@@ -138,7 +139,7 @@ class Program:
         self.process.stdin.flush()
 
     def wait(self) -> str:
-        self.process.wait(120)
+        self.process.wait(240)
         return self.output()
 
 
@@ -150,16 +151,25 @@ def hub_and_model(folder: Path) -> Iterator[tuple[Hub, ScriptedModel]]:
 
 @contextmanager
 def running(
-    hub: Hub, model: ScriptedModel, framework: Framework, script: str, **options: object
+    hub: Hub,
+    model: ScriptedModel,
+    framework: Framework,
+    script: str,
+    way: str = "",
+    gone: str = "",
+    **options: object,
 ) -> Iterator[Program]:
-    """The framework's program, playing this script; nothing of it stays behind."""
+    """The framework's program, playing this script; nothing of it stays behind. `way`: how its agent is run, if not in the
+    simplest way; `gone`: what the framework no longer has (module:name)."""
     model.scripts = scripts(framework.last)
-    folder = hub.folder / f"{framework.name}-{script}"
+    folder = hub.folder / "-".join([framework.name, script, *way.split(), *(["gone"] if gone else [])])
     folder.mkdir()
     log = folder / "program.log"
     env = environment(
         **hub.environ,
-        AGENT=f"{framework.name}-{script}",
+        AGENT=folder.name,
+        WAY=way,
+        GONE=gone,
         MODEL_URL=model.url,
         OPTIONS=json.dumps(options),
         HOME=str(folder),
@@ -173,7 +183,7 @@ def running(
             start_new_session=True,
         )  # fmt: skip
     try:
-        yield Program(hub, model, framework, script, process, log)
+        yield Program(hub, model, framework, folder.name, process, log)
     finally:
         _end(process)
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from importlib import import_module, metadata
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -195,7 +195,7 @@ AGENT = SimpleNamespace()
 CHANGED: dict[str, tuple[str, tuple[object, ...], Any]] = {
     "langchain": ("langchain.agents.middleware", (), Bystander),
     "openai_agents": ("agents", (), type(None)),
-    "pydantic_ai": ("pydantic_ai.capabilities", (), Bystander),
+    "pydantic_ai": ("pydantic_ai.capabilities", (), FunctionType),
     "celery": ("celery.signals", (AGENT,), AGENT),
     "claude_agent_sdk": ("claude_agent_sdk", (AGENT,), AGENT),
     "google_adk": ("google.adk.plugins.base_plugin", (), Bystander),

@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.skipif(
         not os.environ.get("LIFESIGNS_INTEGRATIONS"), reason="with the real frameworks: make integrations"
     ),
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),
 ]
 
 Watched = tuple[Hub, ScriptedModel]
@@ -121,6 +121,84 @@ def test_a_stop_ends_the_run(watched: Watched, framework: Framework) -> None:
         program.wait()
         assert program.calls() < 60
         assert program.findings() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        ("langchain", "stream"),
+        ("langchain", "async"),
+        ("langchain", "async stream"),
+        ("langchain", "graph"),
+        ("openai_agents", "stream"),
+    ],
+)
+def test_a_run_that_is_streamed_or_awaited_is_seen_as_any_other(
+    watched: Watched, name: str, way: str
+) -> None:
+    with running(*watched, FRAMEWORKS[name], "work", way) as program:
+        assert "ended: done" in program.wait()
+        program.until(lambda: program.state() == "terminated", "it left")
+        assert program.calls() == 20
+        assert program.agent()["metrics"]["token_count"] == 21 * (TOKENS_IN + TOKENS_OUT)
+        assert program.findings() == []
+
+
+def test_a_handoff_is_the_phase_of_the_run(watched: Watched) -> None:
+    hub, _ = watched
+    with running(*watched, FRAMEWORKS["openai_agents"], "handoff", "handoff", profile="swift") as program:
+
+        def phase() -> object:
+            if not program.agent():
+                return None
+            beat = hub.get(f"/api/v1/agents/{program.agent_id}/heartbeat")["beat"]
+            return beat and beat["phase"]
+
+        program.until(lambda: phase() == "worker", "the worker goes on")
+        assert "ended: done" in program.wait()
+        program.until(lambda: program.state() == "terminated", "it left")
+        assert program.findings() == []
+
+
+def test_each_process_of_a_prefork_pool_is_an_agent(watched: Watched) -> None:
+    hub, _ = watched
+    with running(*watched, FRAMEWORKS["celery"], "work", "prefork") as program:
+        first, second = (f"{program.agent_id}%2F{number}" for number in (1, 2))
+
+        def calls(agent: str) -> int:
+            return int((hub.agent(agent) or {}).get("metrics", {}).get("tool_call_count") or 0)
+
+        program.until(lambda: calls(first) + calls(second) >= 21, "the tasks are done")
+        assert hub.agent(program.agent_id) is None
+        for process in (first, second):
+            assert (hub.agent(process) or {})["state"] == "healthy"
+        program.process.terminate()
+        assert "ended: " in program.wait()
+        program.until(
+            lambda: {hub.health(first), hub.health(second)} == {"terminated"}, "both processes left"
+        )
+
+
+GONE = {
+    "langchain": "langchain.agents.middleware:AgentMiddleware",
+    "openai_agents": "agents:RunHooks",
+    "pydantic_ai": "pydantic_ai.capabilities:Hooks",
+    "celery": "celery.signals:worker_process_shutdown",
+    "claude_agent_sdk": "claude_agent_sdk:HookMatcher",
+    "google_adk": "google.adk.runners google.adk.plugins.base_plugin:BasePlugin",
+    "crewai": "crewai.hooks:register_before_tool_call_hook",
+}
+"""What a later version may have no more, after what the framework itself needs it for. The other three are given nothing but the agent."""
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_a_framework_whose_class_is_gone_runs_its_agent_unwatched(watched: Watched, name: str) -> None:
+    hub, _ = watched
+    with running(*watched, FRAMEWORKS[name], "work", gone=GONE[name]) as program:
+        said = program.wait()
+        assert "ended: " in said, said[-3000:]
+        assert "cannot be watched by lifesigns, which knows " in said
+        assert hub.agent(program.agent_id) is None
 
 
 def test_every_framework_is_installed() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Final
 
-from lifesigns.integrations.runs import AgentRun, Bystander, Cost, Watch, attached, harmless
+from lifesigns.integrations.runs import AgentRun, Cost, Watch, attached, harmless
 
 KNOWN: Final = "2.66.0"
 DEFERS: Final = {"ApprovalRequired", "CallDeferred"}
@@ -21,7 +21,12 @@ DEFERS: Final = {"ApprovalRequired", "CallDeferred"}
 def watch(agent_id: str | None = None, *, cost: Cost | None = None, **options: Any) -> Any:
     """A capability for `Agent`: its runs are watched, nudges reach the model, and a stop ends the run."""
     told = ToldRun(Watch("pydantic_ai", agent_id, cost=cost, **options))
-    return attached("pydantic-ai-slim", KNOWN, lambda: _hooks(told), otherwise=Bystander)
+    return attached("pydantic-ai-slim", KNOWN, lambda: _hooks(told), otherwise=lambda: _no_capability)
+
+
+def _no_capability(ctx: Any) -> None:
+    """Pydantic AI asks such a function for the capability of each run."""
+    return
 
 
 def _hooks(told: ToldRun) -> Any:

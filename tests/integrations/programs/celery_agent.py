@@ -48,4 +48,5 @@ def say(**_: object) -> None:
     print("ended: the worker")
 
 
-app.worker_main(["worker", "--pool=solo", "--loglevel=WARNING", "--without-mingle", "--without-gossip"])
+pool = ["--pool=prefork", "--concurrency=2"] if tools.WAY == "prefork" else ["--pool=solo"]
+app.worker_main(["worker", *pool, "--loglevel=WARNING", "--without-mingle", "--without-gossip"])

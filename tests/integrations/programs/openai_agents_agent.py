@@ -16,11 +16,19 @@ asks = tools.SCRIPT == "ask"
 offered = [
     function_tool(one, needs_approval=asks) for one in (tools.look, tools.broken, tools.hang, tools.slow)
 ]
-agent = Agent(name="worker", tools=offered, model=OpenAIResponsesModel("scripted", client))
+model = OpenAIResponsesModel("scripted", client)
+worker = Agent(name="worker", tools=offered, model=model)
+agent = Agent(name="planner", handoffs=[worker], model=model) if tools.WAY == "handoff" else worker
 
 
 async def main() -> None:
     hooks = watch(tools.AGENT, **tools.OPTIONS)
+    if tools.WAY == "stream":
+        streamed = Runner.run_streamed(agent, tools.PROMPT, hooks=hooks, max_turns=100)
+        async for _ in streamed.stream_events():
+            pass
+        print("ended:", streamed.final_output)
+        return
     result = await Runner.run(agent, tools.PROMPT, hooks=hooks, max_turns=100)
     while result.interruptions:
         await asyncio.to_thread(input, "asked a human")

@@ -5,6 +5,7 @@ A program is run as `PROGRAM.py SCRIPT` in the environment of its framework; its
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -14,9 +15,19 @@ SCRIPT = sys.argv[1]
 PROMPT = f"play {SCRIPT}"
 AGENT = os.environ.get("AGENT", SCRIPT)
 MODEL_URL = os.environ.get("MODEL_URL", "")
+WAY = os.environ.get("WAY", "")
+"""How the agent is run, if not in the simplest way: "stream", "async", ..."""
 OPTIONS = json.loads(os.environ.get("OPTIONS", "{}"))
 """For `watch`."""
 HANGS_FOR = 200.0
+
+if os.environ.get("GONE"):
+    # As in a version of the framework that has changed: its agent is made of what was imported before.
+    *_needed, _gone = os.environ["GONE"].split()
+    for _module in _needed:
+        importlib.import_module(_module)
+    _module, _, _name = _gone.partition(":")
+    delattr(importlib.import_module(_module), _name)
 
 
 def look(path: str) -> str:
