@@ -185,7 +185,7 @@ GONE = {
     "pydantic_ai": "pydantic_ai.capabilities:Hooks",
     "celery": "celery.signals:worker_process_shutdown",
     "claude_agent_sdk": "claude_agent_sdk:HookMatcher",
-    "google_adk": "google.adk.runners google.adk.plugins.base_plugin:BasePlugin",
+    "google_adk": "google.adk.apps.app google.adk.runners google.adk.plugins.base_plugin:BasePlugin",
     "crewai": "crewai.hooks:register_before_tool_call_hook",
 }
 """What a later version may have no more, after what the framework itself needs it for. The other three are given nothing but the agent."""
