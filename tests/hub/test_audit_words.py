@@ -25,6 +25,7 @@ DONE: list[tuple[e.Fact, str, str]] = [
     (e.Recovery(1.0, "a", "t", e.Recovered.COMPLETED, 1), "lifesigns", "recovery completed"),
     (e.Recovery(1.0, "a", "t", e.Recovered.FAILED, 1, None, "no"), "lifesigns", "recovery failed"),
     (e.ClaimChanged(1.0, "t", "a", e.ClaimStage.RELEASED, 1, "stale"), "lifesigns", "claim released"),
+    (e.TaskMove(1.0, "t", "b", e.MoveStage.OFFERED, "a", "a is lost"), "lifesigns", "task offered"),
     (e.Brake(1.0, "fleet", True, 5, 6), "lifesigns", "group braked"),
     (e.Brake(1.0, "fleet", False, 5, 6, "ann"), "ann", "group released"),
     (e.Flip(1.0, "a", Health.HEALTHY, Health.DISCONNECTED, "silent"), "lifesigns", "judged disconnected"),

@@ -15,7 +15,7 @@ from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook, profile
 from lifesigns.core.signals import BeatReceived, Signal
 from lifesigns.hub.service import Service
-from lifesigns.ports import Bus, Store
+from lifesigns.ports import Bus, DeadManSwitch, Store
 from lifesigns.web.prometheus import Metrics
 from lifesigns.web.quotas import WebQuotas
 from lifesigns.web.rates import Rates
@@ -27,7 +27,9 @@ Scraped = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 class Observed:
     """A service, and what it shows."""
 
-    def __init__(self, store: Store | None = None, bus: Bus | None = None) -> None:
+    def __init__(
+        self, store: Store | None = None, bus: Bus | None = None, switch: DeadManSwitch | None = None
+    ) -> None:
         self.now = 1_000_000.0
         self.answered: dict[int, int] = {}
         self.service = Service(
@@ -36,6 +38,7 @@ class Observed:
             policies=PolicyBook(profile("balanced")),
             fleet=FleetPolicy(canary_every=0),
             clock=lambda: self.now,
+            dead_man_switch=switch,
         )
         self.metrics = Metrics(
             self.service, self.answered, Rates(Limits()), WebQuotas(self.service, Limits())

@@ -10,6 +10,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as plain
 
 from lifesigns.adapters.bus.memory import MemoryBus
+from lifesigns.adapters.observe.dead_man_switch import HttpDeadManSwitch
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.core.agent import Agent
 from lifesigns.core.health import Doing, Health
@@ -26,6 +27,7 @@ from lifesigns.hub.principals import Principal, Role
 from lifesigns.ports import Commit
 from lifesigns.web.prometheus import PER_AGENT_MAX
 from tests.docs.pages import ROOT
+from tests.servers.process import free_port
 from tests.web.observed import Observed, value
 
 PAGE = (ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8")
@@ -212,8 +214,9 @@ async def test_a_large_fleet_is_shown_without_holding_anybody_up() -> None:
 
 
 async def everything(accept: str = "") -> tuple[str, str]:
-    """A scrape of a hub that has all there is: a bus, and few agents."""
-    async with Observed(bus=MemoryBus("memory://all")) as seen:
+    """A scrape of a hub that has all there is: a bus, a dead-man's switch (where nobody listens), and few agents."""
+    switch = HttpDeadManSwitch(f"http://127.0.0.1:{free_port()}/")
+    async with Observed(bus=MemoryBus("memory://all"), switch=switch) as seen:
         await seen.hear(beat("a", token_count=3))
         text, content_type = seen.metrics.text(accept)
         return text.decode(), content_type

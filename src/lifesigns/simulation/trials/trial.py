@@ -32,6 +32,9 @@ HELD_MIN: Final = 0.9
 """The part of the time after the finding during which a sickness must stay found: a finding that opens and closes again
 does not count."""
 
+NOTICE_HELD_MIN: Final = 0.6
+"""The same for a notice, which nobody acts on. A forecast of noisy numbers comes and goes with them."""
+
 DETECTORS: Final[Mapping[str, frozenset[Kind]]] = {
     "silence": frozenset({Kind.SILENCE, Kind.NEVER_STARTED, Kind.EXIT}),
     "freeze": frozenset({Kind.FREEZE}),
@@ -212,7 +215,8 @@ def _not_found(trial: Trial, witness: Witness, now: float) -> str:
     if witness.found_at == inf:
         return "it was not found"
     lasted = min(now, witness.over_at) - witness.found_at
-    if lasted > 0 and witness.held_for / lasted < HELD_MIN:
+    held_min = NOTICE_HELD_MIN if trial.severity is Severity.NOTICE else HELD_MIN
+    if lasted > 0 and witness.held_for / lasted < held_min:
         return f"it was found for {witness.held_for / lasted:.0%} of the time only"
     if trial.ended and witness.over_at == inf:
         return "it was not ended"
