@@ -61,10 +61,17 @@ class Scorer:
         wronged = agent.failure is None and not agent.cuts
         if wronged and not self._is_late(agent, fact.finding) and not self._has_stopped(agent):
             self._world.counts.false_findings.append((self._world.now, agent.id, fact.finding))
-            unheard = self._world.bulk_beats.heard_at[agent.index] < agent.unlucky_at
-            by_chance = unheard and fact.finding.kind is e.Kind.SILENCE
-            if self._world.now < self._outage_until + OUTAGE_TAIL and not by_chance:
+            if self._world.now < self._outage_until + OUTAGE_TAIL and not self._is_by_chance(
+                agent, fact.finding
+            ):
                 self._world.invariants.violate("downtime", f"{agent.id}: {fact.finding.text}")
+
+    def _is_by_chance(self, agent: SimulatedAgent, finding: e.Finding) -> bool:
+        """Whether no outage of ours can be its reason: lost beats, or tokens that were used after it."""
+        if finding.kind is e.Kind.SILENCE:
+            return self._world.bulk_beats.heard_at[agent.index] < agent.unlucky_at
+        since = finding.since - self._world.monitor.offset
+        return finding.kind is e.Kind.SPENDING and since > self._outage_until
 
     def _is_late(self, agent: SimulatedAgent, finding: e.Finding) -> bool:
         """Whether it is about an illness, or a wait, that is over: late, not false."""
