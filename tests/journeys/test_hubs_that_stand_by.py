@@ -113,6 +113,7 @@ def test_a_hub_that_is_killed_is_replaced_by_the_one_that_stands_by(tmp_path: Pa
         second.until(lambda: status(first, "/readyz") == 503, "the first one stands by now")
         assert judges(second)
         hubs.never_unwell(second)
+        second.until(lambda: second.cli("hubs", check=False).returncode == 0, "none is lost any more")
         listed = second.cli("hubs")
         assert "judges" in listed.stdout
         assert "stands by" in listed.stdout
