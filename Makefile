@@ -25,7 +25,7 @@ dashboard:  ## build the page the hub serves; Node is fetched if it is missing
 
 test: check dashboard  ## everything that must hold: check, then the tests
 	@$(RUN) python -m tools.chromium || true  # without a browser its tests are skipped, and say so
-	$(RUN) pytest -n 8 --dist worksteal
+	$(RUN) pytest -n 6 --dist worksteal
 
 check:  ## lock, lint, format, types, rooms, the page's types and tests
 	$(LOCK) --check --quiet

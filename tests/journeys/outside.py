@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -49,9 +50,12 @@ def until(condition: Callable[[], object], what: str, within: float = BOUND) -> 
 
 
 def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    """A port nobody has, below those that the system lends to connections: such a one may be lent before a hub has it."""
+    lent_from = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        with socket.socket() as attempt, suppress(OSError):
+            attempt.bind(("127.0.0.1", port := random.SystemRandom().randrange(10_240, lent_from)))
+            return port
 
 
 def environment(**more: str) -> dict[str, str]:
