@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,6 +14,8 @@ import pytest
 from mcp import Client as McpClient
 from mcp.client.streamable_http import streamable_http_client
 
+from lifesigns.cli import mcp_http
+from lifesigns.web.answers import Problem
 from tests.cli.test_mcp import ACTS, AGENTS, LOOKS, names, said
 from tests.journeys.outside import Hub, Refused, serving
 
@@ -127,3 +130,18 @@ def test_a_revoked_token_is_refused_at_once(hub: Hub) -> None:
     with pytest.raises(Refused) as refused:
         ask(hub, made["token"], "tools/list")
     assert refused.value.status == 401
+
+
+async def test_a_hub_imports_the_tools_beside_its_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a second's work: on the loop it stopped the hub, and the model that asked first was throttled for it."""
+    threads = []
+
+    def imported() -> None:
+        threads.append(threading.current_thread())
+        raise ImportError
+
+    monkeypatch.setattr(mcp_http, "import_tools", imported)
+    with pytest.raises(Problem) as refused:
+        await mcp_http.McpEndpoint()._connect(b"ls_x", None)
+    assert refused.value.status == 501
+    assert threads[0] is not threading.main_thread()
