@@ -152,5 +152,5 @@ def test_a_beat_that_cannot_be_noted_sets_its_agent_aside_and_the_others_are_hea
     watch.agent("b").seq = "our bug"  # type: ignore[assignment]
     beats = [replace(BeatReceived(agent_id), seq=2) for agent_id in ("a", "b", "c")]
     watch.engine.hear_beats(beats, watch.now)
-    assert [watch.agent(agent_id).poisoned for agent_id in ("a", "b", "c")] == [False, True, False]
+    assert [watch.agent(agent_id).past.poisoned for agent_id in ("a", "b", "c")] == [False, True, False]
     assert (watch.agent("a").seq, watch.agent("c").seq) == (2, 2)

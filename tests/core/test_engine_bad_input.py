@@ -207,7 +207,7 @@ def test_a_bug_of_ours_sets_one_agent_aside_and_the_others_go_on(monkeypatch: py
     monkeypatch.undo()
     watch.hear(s.ClearRequested(agent_id="a", by="me"))
     watch.beat("a")
-    assert not watch.agent("a").poisoned
+    assert not watch.agent("a").past.poisoned
 
 
 def test_a_bug_on_the_short_way_of_a_beat_is_one_agents_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from lifesigns.core.agent import Agent
+from lifesigns.core.agent import Agent, Past
 from lifesigns.core.effects import (
     Brake,
     Escalate,
@@ -320,7 +320,7 @@ def test_who_cannot_take_work_gets_none(doing: Doing) -> None:
 
 
 def test_who_is_not_judged_any_more_gets_none() -> None:
-    assert best(agent("a", 0.0, poisoned=True), agent("b", 0.9)) == ["b"]
+    assert best(agent("a", 0.0, past=Past(poisoned=True)), agent("b", 0.9)) == ["b"]
 
 
 def test_who_has_no_room_gets_none() -> None:

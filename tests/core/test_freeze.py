@@ -178,8 +178,8 @@ def test_who_falls_silent_after_it_froze_is_lost_from_then_on_and_not_before() -
     silent_from = watch.now
     watch.live(silent_from + 4 * MINUTE, "b")
     assert watch.agent().finding(Kind.SILENCE) is not None
-    assert not watch.agent().absent
+    assert not watch.agent().past.absent
     watch.live(silent_from + 6 * MINUTE, "b")
-    assert watch.agent().absent
+    assert watch.agent().past.absent
     dated = [fact.at for fact in watch.effects if isinstance(fact, FindingOpened | FindingClosed | Flip)]
     assert dated == sorted(dated)

@@ -204,7 +204,7 @@ def test_one_that_is_unwell_from_the_start_says_why() -> None:
 def test_only_a_disconnection_has_a_cause_and_is_counted_as_one() -> None:
     court = Court()
     court.judge.note(court.agent, found(Kind.ERRORS, Severity.FAILING), 1.0, Cause.FREEZE)
-    assert (court.agent.cause, court.agent.disconnections) == (None, 0)
+    assert (court.agent.cause, court.agent.past.disconnections) == (None, 0)
 
 
 def test_a_terminated_agent_is_not_judged_any_more() -> None:
@@ -217,7 +217,7 @@ def test_the_cause_is_kept_while_disconnected_and_forgotten_after() -> None:
     court = Court()
     court.judge.note(court.agent, found(Kind.SILENCE, Severity.DISCONNECTED), 1.0, Cause.PARTITION)
     assert court.agent.cause is Cause.PARTITION
-    assert court.agent.disconnections == 1
+    assert court.agent.past.disconnections == 1
     court.judge.clear(court.agent, Kind.SILENCE, 2.0)
     assert court.agent.cause is None
 

@@ -522,7 +522,7 @@ def test_who_says_in_the_moment_of_a_nudge_that_it_waits_is_not_nudged() -> None
     watch.effects += watch.engine.hear(says, START + 10 * MINUTE + 0.3)
     assert len(watch.orders(SendNudge)) == 1
     assert stages(watch) == [(Rung.NUDGE, Stage.ORDERED, 1), (Rung.NUDGE, Stage.DROPPED, 1)]
-    assert watch.agent().interventions == 1
+    assert watch.agent().past.interventions == 1
     watch.live(START + 15 * MINUTE)
     watch.hear(DoingChanged(agent_id="a", doing=Doing.WORKING))
     watch.live(START + 31 * MINUTE)

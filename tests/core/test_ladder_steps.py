@@ -6,7 +6,7 @@ from typing import TypeVar
 import pytest
 
 from lifesigns.core import ladder as ladder_module
-from lifesigns.core.agent import NEVER, Agent, Case, Work
+from lifesigns.core.agent import NEVER, Agent, Case, Past, Work
 from lifesigns.core.awareness import Awareness
 from lifesigns.core.effects import (
     Effect,
@@ -196,7 +196,7 @@ def test_without_a_case_or_with_one_that_waits_for_a_person_nothing_is_due() -> 
     climb = Climb(*WEAK)
     assert climb.ladder.due_at(climb.agent) == NEVER
     climb.open().case.wait = NEVER
-    climb.agent.paused_until = NOW + 60
+    climb.agent.past = Past(paused_until=NOW + 60)
     assert climb.ladder.due_at(climb.agent) == NEVER
     climb.awareness.slept(NOW - 1, NOW + 50, FleetPolicy())
     assert climb.ladder.due_at(climb.agent) == NEVER
@@ -204,7 +204,7 @@ def test_without_a_case_or_with_one_that_waits_for_a_person_nothing_is_due() -> 
 
 def test_a_pause_holds_our_steps_and_not_a_persons() -> None:
     climb = Climb(*WEAK).open()
-    climb.agent.paused_until = NOW + 60
+    climb.agent.past = Past(paused_until=NOW + 60)
     assert climb.ladder.due_at(climb.agent) == NOW + 60
     climb.ladder.start(climb.agent, Rung.NUDGE, NOW, reason="", by="ann")
     assert climb.ladder.due_at(climb.agent) == NOW
@@ -231,7 +231,7 @@ def test_nudges_are_numbered_and_each_is_waited_for() -> None:
         nudge = only(effects, SendNudge)[0]
         assert (nudge.attempt, nudge.at) == (attempt, NOW + (attempt - 1) * POLICY.nudge_every)
         assert nudge.text == nudge_text(climb.agent, nudge.at, POLICY.nudge_template)
-        assert (climb.case.attempt, climb.case.nudges, climb.agent.interventions) == (attempt,) * 3
+        assert (climb.case.attempt, climb.case.nudges, climb.agent.past.interventions) == (attempt,) * 3
         assert climb.case.order_id == climb.case.nudge_ids[-1] == nudge.order_id
         told = only(effects, Intervention)
         assert [(f.stage, f.text) for f in told if f.id == nudge.order_id] == [(Stage.ORDERED, nudge.text)]
@@ -323,7 +323,7 @@ def test_a_nudge_of_this_very_moment_is_taken_back_when_the_agent_waits_for_some
     climb.ladder.left_alone(climb.agent)
     case = climb.case
     assert (case.attempt, case.nudges, case.nudge_ids, case.order_id) == (2, 2, before, "")
-    assert climb.agent.interventions == 2
+    assert climb.agent.past.interventions == 2
     assert not only(climb.outbox.take(), SendNudge)
 
 
@@ -335,7 +335,7 @@ def test_a_nudge_stands_while_the_agent_works_or_when_it_has_left_or_a_person_wa
         climb.ladder.left_alone(climb.agent)
         assert (climb.case.attempt, climb.case.nudges, len(climb.case.nudge_ids)) == (3, 3, 3)
         assert climb.case.order_id
-        assert climb.agent.interventions == 3
+        assert climb.agent.past.interventions == 3
 
 
 def test_a_question_to_people_is_not_taken_back_with_it() -> None:
@@ -469,7 +469,7 @@ def test_people_are_asked_with_all_that_is_known() -> None:
     assert [(f.reason, f.text) for f in only(effects, NeedsHuman)] == [("escalation", LOOP.text)]
     case = climb.case
     assert (case.attempt, case.wait, case.escalated) == (1, POLICY.escalation_timeout, True)
-    assert climb.agent.interventions == 1
+    assert climb.agent.past.interventions == 1
     assert not climb.fleet.state.acts  # To ask is not to act.
 
 
@@ -686,7 +686,7 @@ def test_an_order_without_an_outcome_is_given_three_times_and_then_given_up() ->
     assert [f.stage for f in only(effects, Intervention)] == [Stage.DROPPED]
     case = climb.case
     assert (case.held, case.wait, case.order_id, case.reached) == (CANNOT_STOP, NEVER, "", ())
-    assert climb.agent.withdrawn == order_id
+    assert climb.agent.past.withdrawn == order_id
 
 
 def test_the_reason_of_an_order_stays_that_of_its_first_try() -> None:
@@ -706,7 +706,7 @@ def test_what_a_person_ordered_stays_in_force() -> None:
         "a could not be stopped in 3 tries. It will be when it is reached, unless you clear it."
     ]
     assert not only(effects, Intervention)
-    assert (climb.case.order_id, climb.case.wait, climb.agent.withdrawn) == (order_id, NEVER, "")
+    assert (climb.case.order_id, climb.case.wait, climb.agent.past.withdrawn) == (order_id, NEVER, "")
     assert not climb.ladder.is_ending(climb.agent)
 
 
@@ -751,7 +751,7 @@ def test_an_order_that_failed_is_not_repeated_without_evidence() -> None:
     effects = climb.step()
     assert not only(effects, Order)
     assert [f.text for f in only(effects, Intervention)][-1:] == ["the evidence is gone"]
-    assert climb.agent.withdrawn == order_id
+    assert climb.agent.past.withdrawn == order_id
     assert climb.case.rung is Rung.ESCALATE
 
 
@@ -861,7 +861,7 @@ def test_a_case_is_dropped_when_the_agent_is_well_again() -> None:
     climb.get_well()
     climb.review()
     assert climb.said() == [(Rung.NUDGE, Stage.DROPPED, "well again")]
-    assert (climb.agent.case, climb.agent.withdrawn) == (None, "")
+    assert (climb.agent.case, climb.agent.past.withdrawn) == (None, "")
 
 
 @pytest.mark.parametrize(("health", "why"), [(Health.DISCONNECTED, "gone"), (Health.TERMINATED, "gone")])
@@ -879,7 +879,7 @@ def test_an_order_of_this_very_moment_is_taken_back_without_a_trace() -> None:
     climb.get_well()
     climb.review()
     assert not climb.outbox.take()
-    assert (climb.agent.case, climb.agent.withdrawn) == (None, "")
+    assert (climb.agent.case, climb.agent.past.withdrawn) == (None, "")
 
 
 def test_an_order_to_end_that_is_out_is_not_refuted_by_what_the_stop_causes() -> None:
@@ -919,7 +919,7 @@ def test_a_sign_of_life_withdraws_what_rests_on_silence(after: tuple[Finding, ..
     climb.agent.findings = after
     climb.review()
     assert climb.said() == [(Rung.TERMINATE, Stage.DROPPED, HEARD_AGAIN)]
-    assert (climb.agent.case, climb.agent.withdrawn) == (None, order_id)
+    assert (climb.agent.case, climb.agent.past.withdrawn) == (None, order_id)
 
 
 def test_one_that_is_heard_again_and_is_stuck_begins_with_a_nudge() -> None:

@@ -174,7 +174,7 @@ def test_an_agent_heard_again_is_well_again() -> None:
     watch.run_until(START + 60)
     watch.beat()
     assert watch.health() is Health.HEALTHY
-    assert watch.agent().disconnections == 1
+    assert watch.agent().past.disconnections == 1
     assert not watch.agent().findings
 
 

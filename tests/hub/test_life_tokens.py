@@ -9,7 +9,7 @@ import pytest
 from lifesigns.adapters.signing.agent_key import signer_of
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.assembly.keys import key_pair
-from lifesigns.core.agent import Agent
+from lifesigns.core.agent import Agent, Past
 from lifesigns.core.health import Health
 from lifesigns.errors import AdapterError
 from lifesigns.hub.access import Access, Role
@@ -89,7 +89,7 @@ async def test_who_has_to_sign_gets_a_key_for_this_agent_alone_and_it_ends_with_
 
 
 def an_agent(incarnation: str, health: Health, *retired: str) -> Agent:
-    agent = Agent("a", 1, incarnation=incarnation, retired=retired)
+    agent = Agent("a", 1, incarnation=incarnation, past=Past(retired=retired))
     agent.health = health
     return agent
 

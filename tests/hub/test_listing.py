@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifesigns.core.agent import Agent
+from lifesigns.core.agent import Agent, Past
 from lifesigns.core.health import Doing, Health
 from lifesigns.views.listing import AgentFilter, neediest, order
 
@@ -17,7 +17,7 @@ def agents(draw: st.DrawFn) -> list[Agent]:
         agent = Agent(f"a-{number:02}", number, since=float(draw(st.integers(0, 3))), calm=calm)
         agent.health = Health.HEALTHY if calm else draw(st.sampled_from(Health))
         agent.doing = Doing.WAITING_FOR_HUMAN if troubled and draw(st.booleans()) else Doing.WORKING
-        agent.poisoned = not calm and draw(st.booleans())
+        agent.past = Past(poisoned=not calm and draw(st.booleans()))
         agent.role = draw(st.sampled_from(["coder", "tester"]))
         made.append(agent)
     return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lifesigns.core.agent import UNEVENTFUL, Past
 from lifesigns.core.late_hosts import LateAgents
 from lifesigns.core.profiles import profile
 from lifesigns.core.signals import (
@@ -101,13 +102,14 @@ async def kept_rows(ground: Ground) -> set[tuple[str, str]]:
 async def test_who_was_set_aside_by_a_bug_is_judged_again_by_the_next_hub() -> None:
     async with forgetful() as ground:
         await ground.hub.store_reports([TaskAssigned(agent_id="a", task_id="t")])
-        ground.hub.engine.beliefs.agents["a"].poisoned = True
+        ground.hub.engine.beliefs.agents["a"].past = Past(poisoned=True)
         await ground.restart(cleanly=True)
         ground.hub.hear([beat("a", 2)])
         await ground.pass_time(0.1)
         agent = ground.hub.engine.agent("a")
         assert agent is not None
-        assert (agent.poisoned, agent.seq) == (False, 2)
+        assert (agent.past.poisoned, agent.seq) == (False, 2)
+        assert agent.past is UNEVENTFUL, "a million restored agents have a million copies of it"
 
 
 async def test_an_agent_that_was_forgotten_just_before_a_crash_is_forgotten_again() -> None:

@@ -244,7 +244,7 @@ async def test_a_sender_whose_words_are_not_kept_is_not_thought_silent() -> None
             await asyncio.sleep(0.1)
         agent = hub.service.engine.agent("a")
         assert agent is not None
-        assert (agent.health, agent.disconnections, agent.suspicion) == (Health.HEALTHY, 0, None)
+        assert (agent.health, agent.past.disconnections, agent.suspicion) == (Health.HEALTHY, 0, None)
         store.go_on()
         await until(lambda: life.stats.connected and not life.stats.buffered)
 

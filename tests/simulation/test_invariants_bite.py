@@ -135,7 +135,7 @@ def retired_lives_are_believed(patch: pytest.MonkeyPatch) -> None:
     admit = Admission._admit
 
     def forget_retired(self: Admission, agent: Agent, signal: object, now: float) -> bool:
-        agent.retired = ()
+        agent.past = replace(agent.past, retired=())
         return admit(self, agent, signal, now)
 
     patch.setattr(Admission, "_admit", forget_retired)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lifesigns.core.agent import Agent, Case
+from lifesigns.core.agent import Agent, Case, Past
 from lifesigns.core.effects import Finding, Kind, Rung, Severity
 from lifesigns.core.health import Cause, Doing, Health
 from lifesigns.core.respawn import Lineage, Phase
@@ -185,7 +185,7 @@ GONE = Finding(Kind.SILENCE, 1.0, Severity.DISCONNECTED, "process gone", {})
         ({"health": Health.TERMINATED, "doing_note": "left: done"}, "Left: done."),
         ({"case": Case(Rung.NUDGE, 1.0, "Go on.")}, "Nudge: Go on."),
         (
-            {"poisoned": True, "findings": [GONE]},
+            {"past": Past(poisoned=True), "findings": [GONE]},
             "Not judged any more, by a bug of lifesigns, until it is cleared.",
         ),
     ],
@@ -209,6 +209,6 @@ async def test_somebody_should_look_at_an_agent_that_is_unwell_or_not_judged(hub
     assert {health for health, is_unwell in unwell.items() if is_unwell} == {
         *(Health.STUCK, Health.FAILING, Health.DISCONNECTED)
     }
-    agent.health, agent.poisoned = Health.HEALTHY, True
+    agent.health, agent.past = Health.HEALTHY, Past(poisoned=True)
     seen = agent_health(agent, beliefs, 5.0)
     assert (seen.unwell, seen.need) == (True, -1)

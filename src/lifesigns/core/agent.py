@@ -282,6 +282,33 @@ class Failure:
     since: float
 
 
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What an agent has been through, as far as something follows from it. It changes seldom, and agents to which nothing
+    happened share one."""
+
+    disconnections: int = 0
+    interventions: int = 0
+    failed_at: tuple[float, ...] = ()
+    """When its last failures began."""
+    withdrawn: str = ""
+    """The last termination we withdrew: an executor may have carried it out all the same."""
+    lost_with: str = ""
+    """The group whose brake was on when it was lost: if the others stay away too, a person decides."""
+    respawned: bool = False
+    """Its present life was started by us."""
+    retired: tuple[str, ...] = ()
+    """Its former lives."""
+    absent: bool = False
+    """Disconnected for so long that it no longer counts as part of the fleet."""
+    poisoned: bool = False
+    """Our own code failed on it: it is set aside until a person clears it."""
+    paused_until: float = 0.0
+
+
+UNEVENTFUL: Final = Past()
+
+
 @dataclass(slots=True)
 class Agent:
     """One agent, as we know it."""
@@ -336,8 +363,7 @@ class Agent:
     since: float = 0.0
     cause: Cause | None = None
     failure: Failure | None = None
-    failed_at: tuple[float, ...] = ()
-    """When its last failures began."""
+    past: Past = UNEVENTFUL
     findings: tuple[Finding, ...] = ()
     provider: str | None = None
     source: str = ""
@@ -345,8 +371,6 @@ class Agent:
     """It never beats: others report on it afterwards, and how late their reports come says nothing about the agent."""
     grace: float | None = None
     """How long it may take to speak, if it asked for a value other than its policy's."""
-    retired: tuple[str, ...] = ()
-    respawned: bool = False
     started_at: float = 0.0
     sent_at: float | None = None
     lost: int = 0
@@ -371,19 +395,8 @@ class Agent:
     case: Case | None = None
     claims: tuple[str, ...] = ()
     """Tasks it holds."""
-    paused_until: float = 0.0
-
-    absent: bool = False
-    """Disconnected for so long that it no longer counts as part of the fleet."""
-    lost_with: str = ""
-    """The group whose brake was on when it was lost: if the others stay away too, a person decides."""
-    disconnections: int = 0
-    interventions: int = 0
     messages: int = 0
     """Messages it sent that still lack an acknowledgement."""
-    poisoned: bool = False
-    withdrawn: str = ""
-    """The last termination we withdrew: an executor may have carried it out all the same."""
 
     def finding(self, kind: Kind) -> Finding | None:
         """The open finding of this kind, if there is one."""

@@ -76,7 +76,7 @@ class DueRunner:
     def _agent(self, agent: Agent, at: float, now: float) -> None:
         context, policy = self._context, self._context.policy(agent)
         lineage = context.beliefs.lineages.get(agent.id)
-        if agent.poisoned:
+        if agent.past.poisoned:
             return
         if context.awareness.blind_to(agent):
             # Silence starts anew when we see again, so nothing can fall due before a whole silence has passed.

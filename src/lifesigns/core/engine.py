@@ -27,6 +27,7 @@ A healthy beat takes none of these steps: the engine looks its agent up and note
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from lifesigns.core.agent import NEVER, Agent
 from lifesigns.core.beliefs import Beliefs
@@ -313,7 +314,7 @@ class Engine:
         """Our bug must not stop the other agents: set this one aside and record it."""
         agent = self._agents.get(agent_id)
         if agent is not None:
-            agent.poisoned = True
+            agent.past = replace(agent.past, poisoned=True)
             agent.calm = False
         self._outbox.fact(Poisoned(now, agent_id, f"{type(error).__name__}: {error}"))
 

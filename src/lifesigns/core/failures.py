@@ -8,6 +8,7 @@ person's approval. A class changes only when something is learned, or when one o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from lifesigns.core.agent import NEVER, Agent, Failure
@@ -95,7 +96,7 @@ class Failures:
         it was ended."""
         if agent.health in UNWELL:
             if agent.failure is None:
-                agent.failed_at = (*agent.failed_at, at)[-OFTEN:]
+                agent.past = replace(agent.past, failed_at=(*agent.past.failed_at, at)[-OFTEN:])
                 agent.failure = Failure(FailureClass.TRANSIENT, "", at)
             failure_class, reason = self._classify(agent, agent.failure, at)
             agent.failure = Failure(failure_class, reason, agent.failure.since)
@@ -127,7 +128,7 @@ class Failures:
         return classify(
             agent.cause,
             self._down_for(self._down_from(agent, failure), at),
-            within_hour=sum(began_at > at - HOUR for began_at in agent.failed_at),
+            within_hour=sum(began_at > at - HOUR for began_at in agent.past.failed_at),
             failed_recoveries=0 if lineage is None else lineage.failures,
             recoveries_max=failures_max(policy),
             gone=agent.health is Health.TERMINATED or agent.finding(Kind.EXIT) is not None,

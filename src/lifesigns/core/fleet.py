@@ -9,7 +9,7 @@ has its own view of a group (`source_counts.py`), so one source's made-up agents
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final
 
@@ -130,8 +130,8 @@ class Fleet:
         """An agent's health changed: count, and brake or release its groups."""
         if agent.health is not Health.DISCONNECTED:
             self._forgive(agent)
-        if agent.absent:  # It is back, or has surely ended.
-            agent.absent = False
+        if agent.past.absent:  # It is back, or has surely ended.
+            agent.past = replace(agent.past, absent=False)
             self._count(agent, +1)
         else:
             members = (agent.health is not Health.TERMINATED) - (was is not Health.TERMINATED)
@@ -146,7 +146,7 @@ class Fleet:
             _lose_under_brake(agent, name, group)
         before = {name: self._braked_counts(name) for name, _ in braked}
         self._count(agent, -1)
-        agent.absent = True
+        agent.past = replace(agent.past, absent=True)
         self._check_brakes(agent, at, outbox)
         for name, group in braked:
             self._desert(name, group, before[name], agent.source)
@@ -165,7 +165,9 @@ class Fleet:
     def _forgive(self, agent: Agent) -> None:
         """An agent lost under a brake is back, ended or forgotten. If it is back, the others of its source may be; if
         agents of several sources are back, all may be."""
-        group, source = self.state.groups.get(agent.lost_with), agent.source
+        if not agent.past.lost_with:
+            return
+        group, source = self.state.groups.get(agent.past.lost_with), agent.source
         if group is not None:
             group.lost_by[source] = group.lost_by.get(source, 0) - 1
             if agent.alive and group.deserted_by:
@@ -179,8 +181,8 @@ class Fleet:
             if not group.deserted_by:
                 group.back.clear()
             if _is_empty(group):
-                del self.state.groups[agent.lost_with]
-        agent.lost_with = ""
+                del self.state.groups[agent.past.lost_with]
+        agent.past = replace(agent.past, lost_with="")
 
     def _groups(self, agent: Agent) -> list[tuple[str, Group]]:
         groups = self.state.groups
@@ -213,7 +215,7 @@ class Fleet:
             braked = self._is_braked(name, agent.source)
             if braked and agent.health is Health.DISCONNECTED:
                 _lose_under_brake(agent, name, group)
-            deserted = agent.lost_with == name and agent.source in group.deserted_by
+            deserted = agent.past.lost_with == name and agent.source in group.deserted_by
             if braked or (deserted and now >= group.released_until):
                 return f"too many in {name} are unwell at once; a person decides", now + MINUTE
         if self.late_together(agent, now):
@@ -322,7 +324,7 @@ class Fleet:
 
 
 def _is_member(agent: Agent) -> bool:
-    return agent.health is not Health.TERMINATED and not agent.absent
+    return agent.health is not Health.TERMINATED and not agent.past.absent
 
 
 def _is_empty(group: Group) -> bool:
@@ -330,8 +332,8 @@ def _is_empty(group: Group) -> bool:
 
 
 def _lose_under_brake(agent: Agent, name: str, group: Group) -> None:
-    if not agent.lost_with:
-        agent.lost_with = name
+    if not agent.past.lost_with:
+        agent.past = replace(agent.past, lost_with=name)
         group.lost_by[agent.source] = group.lost_by.get(agent.source, 0) + 1
 
 
@@ -368,7 +370,12 @@ def least_loaded(agents: Iterable[Agent], count: int = 1) -> list[Agent]:
         load = UNKNOWN_LOAD if agent.load is None else agent.load
         if load >= load_max and (load > load_max or -(agent.capacity or 0) >= taken_max):
             continue
-        if agent.capacity == 0 or agent.health not in WELL or agent.doing in TAKES_NO_WORK or agent.poisoned:
+        if (
+            agent.capacity == 0
+            or agent.health not in WELL
+            or agent.doing in TAKES_NO_WORK
+            or agent.past.poisoned
+        ):
             continue
         place = (agent.health is not Health.HEALTHY, load, -(agent.capacity or 0))
         if len(best) < count or place < best[-1][0]:

@@ -157,7 +157,7 @@ class Judge:
             raise Bug(f"agent {agent.id!r} cannot go from {was} to {to} ({reason})")
         agent.health, agent.since, agent.cause = to, at, cause
         if to is Health.DISCONNECTED:
-            agent.disconnections += 1
+            agent.past = replace(agent.past, disconnections=agent.past.disconnections + 1)
         failure = self._failures.flipped(agent, at)
         classified = (None, "") if failure is None else (failure.failure_class, failure.reason)
         self._outbox.fact(Flip(at, agent.id, was, to, reason, cause, agent.findings, *classified))

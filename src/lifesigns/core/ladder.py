@@ -11,6 +11,8 @@ withdraws the order, so that it does not hit an agent that comes back later.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lifesigns.core import judgement, templates
 from lifesigns.core.agent import NEVER, Agent, Case
 from lifesigns.core.awareness import Awareness
@@ -75,7 +77,7 @@ class Ladder:
         if case is None or case.wait == NEVER:
             return NEVER
         due_at = self._awareness.due(case.waited_from, case.wait)
-        return due_at if case.by else max(due_at, agent.paused_until)
+        return due_at if case.by else max(due_at, agent.past.paused_until)
 
     def review(self, agent: Agent, policy: LadderPolicy, now: float) -> None:
         """An agent's health may have changed: open a case for the unwell, drop it for the well."""
@@ -134,7 +136,7 @@ class Ladder:
             case.attempt -= 1
             case.nudges -= 1
             case.nudge_ids, case.order_id = case.nudge_ids[:-1], ""
-            agent.interventions -= 1
+            agent.past = replace(agent.past, interventions=agent.past.interventions - 1)
 
     def is_ending(self, agent: Agent) -> bool:
         """Whether a termination of this agent is open."""
@@ -241,9 +243,9 @@ class Ladder:
         self, agent: Agent, order_id: str, now: float, checkpoint_id: str | None = None
     ) -> bool:
         """Record that a termination was carried out after we had withdrawn it. False if we had not withdrawn this one."""
-        if not order_id or order_id != agent.withdrawn:
+        if not order_id or order_id != agent.past.withdrawn:
             return False
-        agent.withdrawn = ""
+        agent.past = replace(agent.past, withdrawn="")
         self._ended(agent, order_id, 1, WITHDRAWN_TOO_LATE, now, "", checkpoint_id)
         return True
 
@@ -441,14 +443,14 @@ class Ladder:
         if case.order_id and not failed and Stage.ANSWERED not in case.reached:
             self._record(agent, case, Stage.DROPPED, now, why)
             if case.rung is Rung.TERMINATE:
-                agent.withdrawn = case.order_id
+                agent.past = replace(agent.past, withdrawn=case.order_id)
 
     def _wait(self, case: Case, now: float, wait: float) -> None:
         case.waited_from, case.wait = now, wait
 
     def _ordered(self, agent: Agent, case: Case, order_id: str, now: float, text: str) -> None:
         case.order_id, case.reached = order_id, ()
-        agent.interventions += 1
+        agent.past = replace(agent.past, interventions=agent.past.interventions + 1)
         self._record(agent, case, Stage.ORDERED, now, text, case.by, case.key)
 
     def _record(

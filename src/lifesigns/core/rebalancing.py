@@ -114,7 +114,7 @@ class Rebalancing:
         if not self._per_minute or len(agent.claims) < 2 or agent.health not in UNWELL:
             return
         claim = self._spare_claim(agent, now)
-        if claim is None or agent.paused_until > now or self._full_until(now) > now:
+        if claim is None or agent.past.paused_until > now or self._full_until(now) > now:
             return
         # Like an escalation, a question is held by a brake, and by nothing else.
         if self._fleet.hold(agent, Rung.ESCALATE, now) is not None:

@@ -11,7 +11,7 @@ often it was respawned, from what, and how far the current respawn has come.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from hashlib import blake2b
 
@@ -427,7 +427,7 @@ class Respawns:
         while len(lineage.starts) > STARTS_MAX:
             del lineage.starts[next(iter(lineage.starts))]
         lineage.unheard = min(STARTS_MAX, lineage.unheard + 1)
-        agent.interventions += 1
+        agent.past = replace(agent.past, interventions=agent.past.interventions + 1)
         self._record(lineage, order.order_id, Stage.ORDERED, now, lineage.why)
         self._recovered(lineage, Recovered.INITIATED, now, life=lineage.new_incarnation)
         self._wait(lineage, now, policy.start_timeout)

@@ -8,7 +8,7 @@ the agent lives: a successor waits for it, and a life that begins by itself canc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lifesigns.core.agent import NEVER, Agent
 from lifesigns.core.awareness import Awareness
@@ -93,7 +93,7 @@ class SideOrders:
             wish.key,
         )
         self._give(side_order, wish.by)
-        agent.interventions += 1
+        agent.past = replace(agent.past, interventions=agent.past.interventions + 1)
 
     def clean_up(
         self,

@@ -79,7 +79,7 @@ class Watching:
 
     def _absent_at(self, agent: Agent) -> float:
         """When a lost agent no longer counts as part of the fleet."""
-        if agent.health is not Health.DISCONNECTED or agent.absent or not gone(agent):
+        if agent.health is not Health.DISCONNECTED or agent.past.absent or not gone(agent):
             return NEVER
         # A frozen agent is disconnected before it falls silent, and is not lost while it beats.
         lost_from = max(agent.since, agent.heard_at)

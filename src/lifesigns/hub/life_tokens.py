@@ -75,7 +75,7 @@ def _is_over(token: StoredToken, agent: Agent | None, now: float) -> bool:
     quiet_for = now - max(token.made_at, token.used_at or 0.0)
     if agent is None:
         return quiet_for >= UNKNOWN_FOR
-    lives = [*agent.retired, *([agent.incarnation] if agent.incarnation and ended(agent) else [])]
+    lives = [*agent.past.retired, *([agent.incarnation] if agent.incarnation and ended(agent) else [])]
     return quiet_for >= QUIET_FOR and token.name in map(_name, lives)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from lifesigns.core.agent import Agent
+from lifesigns.core.agent import UNEVENTFUL, Agent
 from lifesigns.core.awareness import Awareness
 from lifesigns.core.beliefs import Beliefs, ReportedBreaker
 from lifesigns.core.changed_keys import ChangedKeys
@@ -172,7 +172,8 @@ def _agent_record(beliefs: Beliefs, agent: Agent) -> AgentRecord:
 
 def _recall_agent(beliefs: Beliefs, agent_id: str, record: AgentRecord) -> None:
     beliefs.agents[agent_id] = record.agent
-    record.agent.poisoned = False  # This may be a newer hub, without the bug.
+    past = replace(record.agent.past, poisoned=False)  # This may be a newer hub, without the bug.
+    record.agent.past = UNEVENTFUL if past == UNEVENTFUL else past  # Not a copy for each of a million agents.
     if record.lineage is not None:
         beliefs.lineages[agent_id] = record.lineage
         beliefs.note_saver(record.lineage)

@@ -138,7 +138,7 @@ def agent_health(agent: Agent, beliefs: Beliefs, now: float) -> AgentHealth:
         since_heartbeat_s=None if heard_at is None else round(max(0.0, now - heard_at), 3),
         findings=tuple(map(_finding, agent.findings)),
         why=_why(agent),
-        unwell=agent.poisoned or agent.health in UNWELL,
+        unwell=agent.past.poisoned or agent.health in UNWELL,
         need=need(agent),
         role=agent.role,
         host=agent.host,
@@ -146,9 +146,9 @@ def agent_health(agent: Agent, beliefs: Beliefs, now: float) -> AgentHealth:
         load=agent.load,
         capacity_available=agent.capacity,
         phi=round(silence.phi(agent, now), 3) if agent.alive else 0.0,
-        paused=agent.paused_until > now,
-        paused_until=moment_or_none(agent.paused_until if agent.paused_until > now else None),
-        set_aside=agent.poisoned,
+        paused=agent.past.paused_until > now,
+        paused_until=moment_or_none(agent.past.paused_until if agent.past.paused_until > now else None),
+        set_aside=agent.past.poisoned,
         metrics=_metrics(agent, now),
         circuit_breakers=breakers_of(agent.id, beliefs, now),
         intervention=None if agent.case is None else _intervention(agent.case),
@@ -172,14 +172,14 @@ SET_ASIDE: Final = -1
 
 def need(agent: Agent) -> int:
     """How much a person is needed there: the lower, the more."""
-    if agent.poisoned:
+    if agent.past.poisoned:
         return SET_ASIDE
     rank = NEED[agent.health]
     return min(rank, WAITING_FOR_HUMAN) if agent.doing is Doing.WAITING_FOR_HUMAN else rank
 
 
 def _why(agent: Agent) -> str:
-    if agent.poisoned:
+    if agent.past.poisoned:
         return "Not judged any more, by a bug of lifesigns, until it is cleared."
     if agent.findings:
         return max(agent.findings, key=lambda finding: RANK[finding.severity]).text
@@ -245,10 +245,10 @@ def _metrics(agent: Agent, now: float) -> AgentMetrics:
         cost_usd=round(spent.cost, 6) if spent else 0.0,
         error_count=outcomes.errors if outcomes else 0,
         tool_call_count=work.tool_calls if work else 0,
-        intervention_count=agent.interventions,
+        intervention_count=agent.past.interventions,
         missed_heartbeats=silence.missed(agent, now) if agent.beats and not gone else 0,
         total_heartbeats=agent.beats,
-        disconnection_count=agent.disconnections,
+        disconnection_count=agent.past.disconnections,
     )
 
 

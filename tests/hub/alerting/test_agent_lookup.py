@@ -1,5 +1,6 @@
 """What alerting reads in the engine's beliefs."""
 
+from lifesigns.core.agent import Past
 from lifesigns.core.engine import Engine
 from lifesigns.core.health import Doing
 from lifesigns.core.signals import BeatReceived, ClearRequested, DoingChanged
@@ -37,7 +38,7 @@ def test_a_wait_for_a_human_is_over_when_the_agent_does_something_else() -> None
 
 def test_who_is_judged_again_is_not_set_aside_any_more() -> None:
     engine, sees = lookup()
-    engine.beliefs.agents["a"].poisoned = True
+    engine.beliefs.agents["a"].past = Past(poisoned=True)
     assert sees.over(alert("agent_poisoned:a", "a")) == ""
     engine.hear(ClearRequested(agent_id="a", by="me"), NOW + 1)
     assert sees.over(alert("agent_poisoned:a", "a")) == "a is judged again"

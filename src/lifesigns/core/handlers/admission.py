@@ -10,6 +10,7 @@ one counts, people are told, and when it is gone the older one becomes the agent
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from lifesigns.core import signals as s
@@ -93,7 +94,7 @@ class Admission:
                 self._context.refuse(agent_id, "unknown agent", now)
                 return None
             return self._incarnations.admit_new(signal, now)
-        if agent.poisoned and type(signal) is not s.ClearRequested:
+        if agent.past.poisoned and type(signal) is not s.ClearRequested:
             return None
         return agent if self._admit(agent, signal, now) else None
 
@@ -102,7 +103,7 @@ class Admission:
         life, known, own = signal.incarnation, agent.incarnation, _is_from_itself(signal)
         # A good-bye that arrives after the next life has begun ends the life it names and begins none.
         begins = (own and not isinstance(signal, s.AgentLeft)) or isinstance(signal, s.AgentRegistered)
-        if life is not None and life in agent.retired:
+        if life is not None and life in agent.past.retired:
             return self._stranger(agent, signal, now)
         if ended(agent) and isinstance(signal, s.AgentLeft):
             return self._refuse(
@@ -201,7 +202,7 @@ class Admission:
                 self._readmit(agent, life, now)
                 return True
             self._report_duplicate(agent, duplicate, now)
-        if agent.respawned:
+        if agent.past.respawned:
             complaint = self._context.beliefs.complaints.get(f"{agent.id} {RETIRED}")
             if complaint is None or now - complaint.told_at >= MINUTE:
                 self._context.outbox.order(
@@ -250,7 +251,8 @@ class Admission:
         lineage = self._context.beliefs.lineages.get(agent.id)
         if lineage is not None:
             self._context.respawns.returned(lineage, now)
-        agent.retired = tuple(one for one in agent.retired if one != life)
+        retired = tuple(one for one in agent.past.retired if one != life)
+        agent.past = replace(agent.past, retired=retired)
         self._incarnations.begin(agent, life, now)
 
     def _refuse(self, agent: Agent, reason: str, now: float) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from lifesigns.core.agent import NEVER, RETIRED_MAX, Agent
+from lifesigns.core.agent import NEVER, RETIRED_MAX, UNEVENTFUL, Agent
 from lifesigns.core.context import EngineContext
 from lifesigns.core.effects import BreakerFlip, Kind, Rung
 from lifesigns.core.health import Doing, Health
@@ -48,9 +49,13 @@ class Incarnations:
         """A new life of a known agent: findings about the old one do not count against it."""
         context = self._context
         if agent.incarnation is not None:
-            agent.retired = (*agent.retired, agent.incarnation)[-RETIRED_MAX:]
+            retired = (*agent.past.retired, agent.incarnation)[-RETIRED_MAX:]
+            agent.past = replace(agent.past, retired=retired)
         context.ladder.drop(agent, now, "a new life began")
-        agent.withdrawn = ""  # Whoever still carries that order out ends the old life.
+        if (
+            agent.past is not UNEVENTFUL
+        ):  # Whoever still carries out a withdrawn termination ends the old life.
+            agent.past = replace(agent.past, withdrawn="", respawned=False)
         context.side_orders.drop(agent, now, "a new life began", Rung.BREAKER, Rung.CLEANUP)
         self.release_claims(agent, now, "its holder was restarted")
         self.drop_breakers(agent, now)
@@ -63,7 +68,6 @@ class Incarnations:
         agent.told_interval = agent.trend = None
         agent.slowing = False
         agent.suspicion = agent.work = agent.call_history = agent.outcomes = None
-        agent.respawned = False
         agent.doing, agent.doing_until = Doing.UNKNOWN, NEVER
         agent.doing_from, agent.doing_note, agent.status = now, "", None
         if agent.spending is not None:
@@ -75,9 +79,10 @@ class Incarnations:
         agent.started_at = now
         lineage = context.beliefs.lineages.get(agent.id)
         if lineage is not None:
-            agent.respawned = context.respawns.new_life_spoke(
+            ours = context.respawns.new_life_spoke(
                 lineage, agent.incarnation, context.policy(agent).respawn, now
             )
+            agent.past = replace(agent.past, respawned=ours)
         context.judge.hear(agent, now)
 
     def end(self, agent: Agent, reason: str, now: float) -> None:

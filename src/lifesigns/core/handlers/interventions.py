@@ -186,9 +186,9 @@ class InterventionHandlers:
         context = self._context
         saved = signal.checkpoint_id or context.beliefs.newest_checkpoint(agent.id)
         case = agent.case
-        if case is not None and context.ladder.is_ending(agent) and signal.order_id == agent.withdrawn:
+        if case is not None and context.ladder.is_ending(agent) and signal.order_id == agent.past.withdrawn:
             # Another termination replaced this one, but this one was quicker.
-            agent.withdrawn = ""
+            agent.past = replace(agent.past, withdrawn="")
             self._terminated(agent, replace(signal, order_id=case.order_id), now)
             return
         if not context.ladder.carried_out_anyway(agent, signal.order_id, now, saved):
@@ -258,17 +258,18 @@ class InterventionHandlers:
         return case
 
     def _pause(self, agent: Agent, signal: s.PauseRequested, now: float) -> None:
-        agent.paused_until = NEVER if signal.pause_for is None else now + max(0.0, signal.pause_for)
+        until = NEVER if signal.pause_for is None else now + max(0.0, signal.pause_for)
+        agent.past = replace(agent.past, paused_until=until)
         self._context.outbox.fact(Pause(now, agent.id, signal.by or SOMEBODY, signal.pause_for))
 
     def _resume(self, agent: Agent, signal: s.ResumeRequested, now: float) -> None:
-        agent.paused_until = 0.0
+        agent.past = replace(agent.past, paused_until=0.0)
         self._context.outbox.fact(Resumption(now, agent.id, signal.by or SOMEBODY))
 
     def _clear(self, agent: Agent, signal: s.ClearRequested, now: float) -> None:
         context = self._context
         context.outbox.fact(Clearance(now, agent.id, signal.by or SOMEBODY))
-        agent.poisoned, agent.paused_until = False, 0.0
+        agent.past = replace(agent.past, poisoned=False, paused_until=0.0)
         context.ladder.drop(agent, now, f"cleared by {signal.by or SOMEBODY}")
         self._work.rest(agent, now)
         lineage = context.beliefs.lineages.get(agent.id)
@@ -307,7 +308,7 @@ class InterventionHandlers:
             context.outbox.fact(Intervention(now, agent.id, number, Rung.BREAKER, stage, 1, words, by, key))
 
         record(Stage.ORDERED, text, signal.key)
-        agent.interventions += 1
+        agent.past = replace(agent.past, interventions=agent.past.interventions + 1)
         if signal.act is s.BreakerAct.OPEN:
             record(Stage.FAILED, "only failed recoveries open it; pause the agent to leave it alone")
         else:

@@ -45,6 +45,6 @@ class EngineAgentLookup:
         waits = agent.doing is Doing.WAITING_FOR_HUMAN and agent.health is not Health.TERMINATED
         if alert.details.get("reason") == WAITING and not waits:
             return f"{alert.agent_id} does not wait any more"
-        if alert.kind == "agent_poisoned" and not agent.poisoned:
+        if alert.kind == "agent_poisoned" and not agent.past.poisoned:
             return f"{alert.agent_id} is judged again"
         return ""

@@ -104,7 +104,7 @@ class Holders:
         return WorkerSigns(
             agent.id,
             heard_at,
-            alive=agent.alive or agent.paused_until > now,
+            alive=agent.alive or agent.past.paused_until > now,
             lease=policy.lease,
             grace=policy.grace,
             braked=any(group is not None and group.braked for group in groups),
