@@ -95,7 +95,7 @@ class HttpReceiver:
         raw, signer = self._signatures.opened(raw, now, f"from {who.name!r}")
         batch = await self._decoded(wire.decoding_beats(raw, who.token_id, now), who, now)
         own = self._own(batch, who, signer)
-        turn_ends = thread_time() + TURN_FOR
+        turn_ends = thread_time() + TURN_FOR if len(own) > PIECE else 0.0
         for n, piece in enumerate(self._pieces(own, who)):
             if n and (self._hub.waiting or thread_time() >= turn_ends):
                 await self._next_turn(who, now)
@@ -182,14 +182,18 @@ class HttpReceiver:
 
     async def _decoded(self, decoding: wire.Decoding[T], who: Principal, since: float) -> wire.Batch[T]:
         """Decode a batch in turns: one that is large or unreadable holds up no one else."""
-        turn_ends = thread_time() + TURN_FOR
+        turn_ends = 0.0
         while True:
             try:
                 next(decoding)
             except StopIteration as done:
                 batch: wire.Batch[T] = done.value
                 return batch
-            if thread_time() >= turn_ends:
+            if (
+                not turn_ends
+            ):  # Most batches are decoded without a pause, and asking for the time costs as much as a beat.
+                turn_ends = thread_time() + TURN_FOR
+            elif thread_time() >= turn_ends:
                 await self._next_turn(who, since)
                 turn_ends = thread_time() + TURN_FOR
 
@@ -316,7 +320,9 @@ class HttpReceiver:
 
     def _result(self, own: Sequence[T], batch: wire.Batch[T]) -> IngestResult:
         self._hub.pulse.unreadable += len(batch.rejected)
-        orders = self.orders_for({getattr(signal, "agent_id", "") for signal in own})
+        orders = (
+            self.orders_for({getattr(signal, "agent_id", "") for signal in own}) if self._hub.ledger else {}
+        )
         return IngestResult(len(own), batch.rejected, orders)
 
 

@@ -334,7 +334,7 @@ class Hub:
         inbox, room, now = self._inbox, TURN_MAX, thread_time()
         until = now + TURN_FOR
         while inbox and room > 0 and now < until:
-            delivery, began, heard = inbox.popleft(), self.shares.own_time(), 0
+            delivery, began, heard = inbox.popleft(), self.shares.own_time(now), 0
             count = len(delivery.signals)
             while True:
                 self._hear_piece(delivery, heard, count)
@@ -347,7 +347,7 @@ class Hub:
             room -= heard
             self.waiting -= heard
             if delivery.source:
-                self.shares.charge_apart(delivery.source, self.shares.own_time() - began)
+                self.shares.charge_apart(delivery.source, self.shares.own_time(now) - began)
 
     def _hear_piece(self, delivery: Delivery, begin: int, count: int) -> None:
         if count > PIECE:

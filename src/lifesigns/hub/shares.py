@@ -107,9 +107,9 @@ class Shares:
         """The same work, charged to this source step by step."""
         return _measured(work, self.own_time, lambda seconds: self.charge(source, seconds))
 
-    def own_time(self) -> float:
-        """A clock of the work of this thread, but for what others pay for."""
-        return thread_time() - self._apart
+    def own_time(self, now: float | None = None) -> float:
+        """A clock of the work of this thread, but for what others pay for. `now` is the thread's time, if it was just read."""
+        return (thread_time() if now is None else now) - self._apart
 
 
 @coroutine
