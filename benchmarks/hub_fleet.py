@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection
 from benchmarks import hub_load
 from benchmarks.hub import BATCH, EVERY_TEN_SECONDS
 from benchmarks.hub_process import LOAD_CORE, ProcessOptions, Reading, UnderLoad
-from lifesigns.hub.pulse import LATE_UP_TO
+from lifesigns.hub.counters import LATE_UP_TO
 
 INTERVAL = 10.0
 MEET_FOR = 6.0

@@ -168,10 +168,10 @@ class _Hub:
 
     @property
     def beats(self) -> int:
-        return self.service.hub.pulse.beats
+        return self.service.hub.counters.beats
 
     def read(self) -> Reading:
-        return _reading(self.beats, list(self.service.hub.pulse.finds_late.counts), list(self.told_late))
+        return _reading(self.beats, list(self.service.hub.counters.finds_late.counts), list(self.told_late))
 
     async def listen(self) -> None:
         """Record how late disconnections are published."""

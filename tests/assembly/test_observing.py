@@ -65,4 +65,4 @@ async def test_a_running_hub_sends_its_interventions_and_looks_as_spans(
 async def test_nothing_is_switched_on_unless_it_is_asked_for() -> None:
     async with Observed() as seen, observed(seen.service, None, None):
         await seen.hear(BeatReceived("a", 1, "one"))
-        assert seen.service.hub.pulse.witness is None
+        assert seen.service.hub.counters.witness is None

@@ -217,10 +217,10 @@ class Day:
     # --- what there is --------------------------------------------------------------------------------
 
     def _look(self) -> Count:
-        pulse, pages = self.service.hub.pulse, self.service.hub.committer
+        counters, pages = self.service.hub.counters, self.service.hub.committer
         disk = sum(file.stat().st_size for file in self.folder.glob("day.db*"))
         agents = len(self.service.engine.beliefs.agents)
-        heard = pulse.beats + pulse.reports
+        heard = counters.beats + counters.reports
         return Count(held(self.service), tables(self._path), disk, agents, heard, pages.events)
 
 

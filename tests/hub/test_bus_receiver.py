@@ -20,8 +20,8 @@ from lifesigns.core.signals import AgentLeft, Beat, CanaryReturned, CheckpointSa
 from lifesigns.errors import AdapterError
 from lifesigns.hub import bus_receiver
 from lifesigns.hub.bus_receiver import COMPLAIN_EVERY, BusReceiver
+from lifesigns.hub.counters import HubCounters
 from lifesigns.hub.http_receiver import NotStored
-from lifesigns.hub.pulse import Pulse
 from lifesigns.hub.shares import Shares
 from lifesigns.ports import Hear, Subscription
 
@@ -59,7 +59,7 @@ class Doorstep:
 
     bus: ShyBus = field(default_factory=ShyBus)
     heard: list[Signal] = field(default_factory=list)
-    pulse: Pulse = field(default_factory=Pulse)
+    counters: HubCounters = field(default_factory=HubCounters)
     now: float = 1000.0
     room: bool = True
     gathering: int = 0
@@ -125,11 +125,11 @@ async def test_garbage_is_counted_and_said_once_a_minute(caplog: pytest.LogCaptu
             await step.say("lifesigns.signal.a", payload)
         await step.say("heartbeat.a", [{"agent_id": "a"}, {"agent_id": "no spaces please"}])
         await step.say(f"{bus_receiver.CANARY}.us", b"tweet")
-        await until(lambda: step.heard and step.pulse.unreadable >= 14)
-        assert step.pulse.unreadable == 14
+        await until(lambda: step.heard and step.counters.unreadable >= 14)
+        assert step.counters.unreadable == 14
         step.now += COMPLAIN_EVERY
         await step.say("heartbeat.a", b"garbage")
-        await until(lambda: step.pulse.unreadable == 15)
+        await until(lambda: step.counters.unreadable == 15)
     said = [record for record in caplog.records if getattr(record, "action", "") == "message_unreadable"]
     assert len(said) == 2
     assert "heartbeat.a" in said[0].getMessage()
@@ -188,7 +188,7 @@ def test_nobody_on_the_bus_can_hide_anothers_beat(messages: list[bytes]) -> None
     assert [beat.agent_id for beat in step.heard if isinstance(beat, wire.WireBeat)] == [
         beat.agent_id for batch in alone for beat in batch.accepted
     ]
-    assert step.pulse.unreadable == sum(len(batch.rejected) for batch in alone)
+    assert step.counters.unreadable == sum(len(batch.rejected) for batch in alone)
 
 
 async def test_our_canary_comes_back_and_nobody_elses() -> None:

@@ -94,13 +94,13 @@ async def test_a_message_that_takes_long_is_read_in_turns_and_others_are_heard_b
         await step.say("heartbeat.good", {"agent_id": "good"})
         await until(lambda: step.heard)
         assert [getattr(one, "agent_id", "") for one in step.heard] == ["good"]
-        assert step.pulse.unreadable == 0
+        assert step.counters.unreadable == 0
         assert "evil" in step.refused
         async with asyncio.timeout(30):
             while len(step.heard) < 2:
                 step.now += WATCH_EVERY
                 await asyncio.sleep(0.01)
-        assert step.pulse.unreadable == 5000
+        assert step.counters.unreadable == 5000
 
 
 async def test_a_flood_on_the_bus_is_dropped_there_and_a_neighbour_is_heard() -> None:

@@ -246,10 +246,10 @@ async def test_who_finds_the_inbox_full_is_told_or_counted(server: Server) -> No
         words = [{"type": "activity", "agent_id": f"{n}", "kind": "any"} for n in range(11)]
         answer = await scene.hub.post("/api/v1/signals", words)
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
-        assert hub.pulse.turned_away == 22
+        assert hub.counters.turned_away == 22
         await scene.bus.publish("heartbeat.relay:many", json.dumps(beats).encode())
         await scene.bus.publish("lifesigns.signal.relay:many", json.dumps(words).encode())
-        await until(lambda: hub.pulse.turned_away == 44)
+        await until(lambda: hub.counters.turned_away == 44)
         assert not list(scene.hub.service.engine.agents())
         await scene.beat("a", 1, by="bus")
         await until(lambda: scene.health("a") is Health.HEALTHY)

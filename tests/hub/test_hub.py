@@ -47,7 +47,7 @@ async def test_who_falls_silent_is_asked_at_once_and_found() -> None:
         assert {order.agent_id for order in ground.orders if isinstance(order, SendPing)} == {"a"}
         lost = json.loads(ground.told("HEALTH_STATE_CHANGED")[-1].data)
         assert (lost["agent_id"], lost["to"]) == ("a", "disconnected")
-        assert ground.hub.pulse.flips[Health.DISCONNECTED] == 1
+        assert ground.hub.counters.flips[Health.DISCONNECTED] == 1
 
 
 async def test_what_a_door_has_gathered_counts_before_anybody_is_judged() -> None:
@@ -164,7 +164,7 @@ async def test_a_full_inbox_turns_away_and_takes_nothing_of_it() -> None:
     async with ground:
         assert ground.hub.hear([beat(seq) for seq in range(10)])
         assert not ground.hub.hear([beat(11)])
-        assert ground.hub.pulse.turned_away == 1
+        assert ground.hub.counters.turned_away == 1
         await ground.until(lambda: not ground.hub.waiting)
         assert ground.hub.hear([beat(12)])
 

@@ -74,7 +74,7 @@ async def test_a_single_beat_is_heard_before_what_comes_after_it() -> None:
         deliver(ground, {"agent_id": "a", "seq": 4, "incarnation": "one"})
         ground.hub.hear([ActivitySeen(agent_id="a", incarnation="one", kind="any")])
         deliver(ground, {"agent_id": "a", "seq": 5, "incarnation": "one"})
-        await ground.until(lambda: ground.hub.pulse.beats == 6)
+        await ground.until(lambda: ground.hub.counters.beats == 6)
         agent, last = ground.hub.engine.agent("a"), ground.hub.last_beats.of("a")
         assert agent is not None
         assert last is not None
@@ -95,7 +95,7 @@ async def test_of_a_large_message_each_beat_is_kept_by_itself() -> None:
         beats = [{"agent_id": f"agent-{n:05}", "seq": 1, "host": "h" * 40} for n in range(1000)]
         assert len(message(*beats)) > BATCH_MAX
         deliver(ground, *beats)
-        await ground.until(lambda: ground.hub.pulse.beats == 1000)
+        await ground.until(lambda: ground.hub.counters.beats == 1000)
         assert all(isinstance(kept, SingleBeat) for kept in ground.hub.last_beats.values())
         last = ground.hub.last_beats.of("agent-00999")
         assert last is not None

@@ -89,7 +89,7 @@ async def say(bus: Bus, subject: str, *words: object) -> None:
 
 
 def forged(hub: RunningHub, kind: Forgery = Forgery.SPEAKER) -> int:
-    return hub.service.hub.pulse.forged.counts[kind]
+    return hub.service.hub.counters.forged.counts[kind]
 
 
 def health(hub: RunningHub, agent_id: str) -> Health | None:
@@ -335,13 +335,15 @@ async def test_no_message_harms_the_hub_and_each_is_counted(
     url = nats_or_none.url if nats_or_none else f"memory://{random.random()}"
     chance = random.Random(SEED)
     async with hub_on(url, verifies=verifies) as hub, connected(url) as bus:
-        pulse, door = hub.service.hub.pulse, hub.service.bus_receiver
+        counters, door = hub.service.hub.counters, hub.service.bus_receiver
         assert door is not None
         await say(bus, "heartbeat.honest", {"agent_id": "honest", "seq": 1})
         await until(lambda: health(hub, "honest") is Health.HEALTHY)
 
         def counted() -> int:
-            return pulse.beats + pulse.reports + pulse.unreadable + sum(pulse.forged.counts.values())
+            return (
+                counters.beats + counters.reports + counters.unreadable + sum(counters.forged.counts.values())
+            )
 
         def has_counted(expected: int) -> bool:
             return counted() >= expected
@@ -401,12 +403,12 @@ async def test_whatever_is_said_to_an_agent_its_sender_goes_on() -> None:
             for subject in ("lifesigns.order.a", "lifesigns.kept.relay:r.a"):
                 await bus.publish(subject, bytes(raw))
         await bus.flush()
-        before = pulse_of(hub)
-        await until(lambda: pulse_of(hub) > before + 3)
+        before = beats_heard(hub)
+        await until(lambda: beats_heard(hub) > before + 3)
         life.checkpoint("cp-after")
         await until(lambda: not life.stats.buffered)
         assert health(hub, "a") is Health.HEALTHY
 
 
-def pulse_of(hub: RunningHub) -> int:
-    return hub.service.hub.pulse.beats
+def beats_heard(hub: RunningHub) -> int:
+    return hub.service.hub.counters.beats

@@ -52,7 +52,7 @@ async def hub_with(agents: str = "a", **more: Any) -> AsyncIterator[tuple[Runnin
 
 
 def counts(hub: RunningHub) -> dict[str, int]:
-    return {str(kind): n for kind, n in hub.service.hub.pulse.forged.counts.items() if n}
+    return {str(kind): n for kind, n in hub.service.hub.counters.forged.counts.items() if n}
 
 
 async def send(hub: RunningHub, raw: bytes, path: str = "beats") -> int:

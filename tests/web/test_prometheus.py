@@ -60,7 +60,7 @@ async def test_signals_are_counted_by_what_became_of_them() -> None:
         await seen.hear(beat("a", 1), beat("a", 2))
         await seen.hear(BreakerReported(agent_id="a", name="api", state=BreakerState.OPEN))
         await seen.hear(NudgeDelivered(agent_id="nobody", order_id="1-1"))
-        seen.service.hub.pulse.turned_away += 3
+        seen.service.hub.counters.turned_away += 3
         await seen.service.http_receiver.take_beats(b'[{"agent_id": "a", "seq": 3}, {"agent_id": 7}]', ADMIN)
         await seen.hear()
         scraped = seen.scrape()
@@ -84,8 +84,8 @@ async def test_a_death_is_counted_by_how_late_it_was_found() -> None:
         assert value(scraped, f"{late}_bucket", le="+Inf") == value(scraped, f"{late}_bucket", le="1.0") == 1
         assert 0 <= value(scraped, f"{late}_sum") <= 0.5
         looks = value(scraped, "lifesigns_tick_late_seconds_count")
-        assert looks == seen.service.hub.pulse.looks > 1
-        assert value(scraped, "lifesigns_tick_late_last_seconds") == seen.service.hub.pulse.look_late
+        assert looks == seen.service.hub.counters.looks > 1
+        assert value(scraped, "lifesigns_tick_late_last_seconds") == seen.service.hub.counters.look_late
 
 
 async def test_pages_events_and_orders_are_counted() -> None:
@@ -156,8 +156,8 @@ async def test_what_happened_while_there_was_no_hub_is_not_late() -> None:
     later.now = seen.now + 36_000
     async with later:
         await later.pass_time(3, "a")
-        assert later.service.hub.pulse.looks > 1
-        assert later.service.hub.pulse.look_late_max < 2
+        assert later.service.hub.counters.looks > 1
+        assert later.service.hub.counters.look_late_max < 2
 
 
 # --- one by one ----------------------------------------------------------------------------------------

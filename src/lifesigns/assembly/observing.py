@@ -28,7 +28,7 @@ async def observed(
             tracing = Tracing(trace)
             stack.push_async_callback(tracing.close)
             service.feed.observe(tracing.tell)
-            service.hub.pulse.witness = tracing.looked
+            service.hub.counters.witness = tracing.looked
         if grpc_port is not None:
             health = GrpcHealth(ServiceHealth(service), otlp)
             stack.push_async_callback(health.close)

@@ -27,12 +27,12 @@ from lifesigns.errors import AdapterError, UsageError, WireError
 from lifesigns.hub.bus_shares import BusShares
 from lifesigns.hub.bus_turns import BusTurns, Reading
 from lifesigns.hub.clock import Clock
+from lifesigns.hub.counters import BUS, HubCounters
 from lifesigns.hub.deliveries import Deliveries
 from lifesigns.hub.forgeries import Forgery
 from lifesigns.hub.http_receiver import InboxFull, NotLeader, NotStored
 from lifesigns.hub.ownership import Refusal
 from lifesigns.hub.principals import Patterns
-from lifesigns.hub.pulse import BUS, Pulse
 from lifesigns.hub.shares import BUS_SOURCE, Shares
 from lifesigns.hub.signatures import NO_KEYS, Signatures
 from lifesigns.ports import Bus, Hear, Subscription
@@ -73,7 +73,7 @@ class Relays(StrEnum):
 class SignalSink(Protocol):
     """Takes what was received, and counts what was unreadable."""
 
-    pulse: Pulse
+    counters: HubCounters
     shares: Shares
 
     def hear(self, signals: Sequence[Signal], at: float, source: str = "") -> bool: ...
@@ -125,7 +125,7 @@ class BusReceiver:
         self._gathered_on: list[str] = []
         self._gathered_at = 0.0
         self._commits = commits
-        self._signatures = signatures or Signatures(NO_KEYS, sink.pulse.forged)
+        self._signatures = signatures or Signatures(NO_KEYS, sink.counters.forged)
         self._relays = relays
         self._received: Deliveries[int] = Deliveries(PER_RELAY_MAX)
         self._sends: set[asyncio.Task[None]] = set()
@@ -245,7 +245,7 @@ class BusReceiver:
             if fault is None:
                 own.append(signal)
             else:
-                self._sink.pulse.forged.note(fault, f"{agent_id!r} on {subject}", self._clock())
+                self._sink.counters.forged.note(fault, f"{agent_id!r} on {subject}", self._clock())
         if len(own) < len(signals) and place.speaker is None and place.relay:
             self._start(self._publish(place.kept_on, subjects.APART))
         return own
@@ -293,7 +293,7 @@ class BusReceiver:
         """Whether this is about the sender's own tasks and messages; if not it is counted and dropped."""
         refused = self._sink.refusal(signal)
         if refused is not None:
-            self._sink.pulse.not_own[BUS] += 1
+            self._sink.counters.not_own[BUS] += 1
             self._unreadable(subject, 1, " ".join(refused))
         return refused is None
 
@@ -347,7 +347,7 @@ class BusReceiver:
             self._unreadable(subject, len(rejected), f"{first.field} {first.detail}".strip())
 
     def _unreadable(self, subject: str, count: int, why: str) -> None:
-        self._sink.pulse.unreadable += count
+        self._sink.counters.unreadable += count
         now = self._clock()
         if now - self._complained_at >= COMPLAIN_EVERY:
             self._complained_at = now

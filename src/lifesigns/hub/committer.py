@@ -18,8 +18,8 @@ from typing import Final
 from lifesigns.core.effects import Order
 from lifesigns.errors import AdapterError, Deposed
 from lifesigns.hub.audit.log import AuditLog
+from lifesigns.hub.counters import COMMIT_UP_TO, Histogram
 from lifesigns.hub.order_ledger import stored_order
-from lifesigns.hub.pulse import COMMIT_UP_TO, Spread
 from lifesigns.ports import Belief, Chunk, Commit, Event, Sample, Store
 
 EVENTS_MAX: Final = 200_000
@@ -68,7 +68,7 @@ class Committer:
         """When the commit in progress began."""
         self.lost = 0
         """Events that were dropped because the queue was full."""
-        self.took = Spread(COMMIT_UP_TO)
+        self.took = Histogram(COMMIT_UP_TO)
         """How long each commit took, in seconds."""
         self.events = 0
         """Events stored so far."""

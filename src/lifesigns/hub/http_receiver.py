@@ -18,13 +18,13 @@ from lifesigns.core.signals import AgentRegistered, Report, Signal
 from lifesigns.errors import AdapterError
 from lifesigns.hub.access import Principal
 from lifesigns.hub.clock import Clock
+from lifesigns.hub.counters import HTTP
 from lifesigns.hub.deliveries import KeyedDeliveries, fingerprint_of
 from lifesigns.hub.forgeries import Forgery
 from lifesigns.hub.hub import PIECE, Hub
 from lifesigns.hub.order_ledger import NOT_STORED
 from lifesigns.hub.ownership import refusal
 from lifesigns.hub.principals import Patterns, Role
-from lifesigns.hub.pulse import HTTP
 from lifesigns.hub.shares import PATIENCE, TURN_FOR
 from lifesigns.hub.signatures import Signatures
 
@@ -244,10 +244,10 @@ class HttpReceiver:
     def why_not(self, agent_id: str, who: Principal, signer: Patterns | None = None) -> str | None:
         """Why this sender may not speak for this agent; None if it may."""
         if not who.may_speak_for(agent_id):
-            self._hub.pulse.forged.note(Forgery.SPEAKER, f"{agent_id!r} from {who.name!r}", self._clock())
+            self._hub.counters.forged.note(Forgery.SPEAKER, f"{agent_id!r} from {who.name!r}", self._clock())
             return f"is {agent_id!r}, for which {who.name!r} may not speak"
         if (fault := self._signatures.fault(agent_id, signer)) is not None:
-            self._hub.pulse.forged.note(fault, f"{agent_id!r} from {who.name!r}", self._clock())
+            self._hub.counters.forged.note(fault, f"{agent_id!r} from {who.name!r}", self._clock())
             return f"is {agent_id!r}, {NOT_SIGNED[fault]}"
         return None
 
@@ -315,11 +315,11 @@ class HttpReceiver:
         """The field by which this is about another agent's task, checkpoint or message, and why; None if it is not."""
         refused = refusal(self._hub.engine.beliefs, who, signal)
         if refused is not None:
-            self._hub.pulse.not_own[HTTP] += 1
+            self._hub.counters.not_own[HTTP] += 1
         return refused
 
     def _result(self, own: Sequence[T], batch: wire.Batch[T]) -> IngestResult:
-        self._hub.pulse.unreadable += len(batch.rejected)
+        self._hub.counters.unreadable += len(batch.rejected)
         orders = (
             self.orders_for({getattr(signal, "agent_id", "") for signal in own}) if self._hub.ledger else {}
         )

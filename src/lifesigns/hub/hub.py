@@ -41,12 +41,12 @@ from lifesigns.hub.busyness import BUSY_SHARE, Busyness
 from lifesigns.hub.changes import Changes
 from lifesigns.hub.clock import Clock, steady_clock
 from lifesigns.hub.committer import Committer
+from lifesigns.hub.counters import HubCounters
 from lifesigns.hub.journal import Journal
 from lifesigns.hub.last_beats import BATCH_MAX, EncodedBatch, LastBeats, SingleBeat
 from lifesigns.hub.order_ledger import OrderLedger, open_order
 from lifesigns.hub.outlets import AlertRows, CanarySender, EventOutlet, OrderOutlet
 from lifesigns.hub.ownership import BUS, Refusal, refusal
-from lifesigns.hub.pulse import Pulse
 from lifesigns.hub.shares import TURN_FOR, Shares
 from lifesigns.ports import Belief, Commit, Event, Store, StoredState
 
@@ -106,7 +106,7 @@ class Hub:
         self.store = store
         self.audit = audit or AuditLog(store)
         self.clock = steady_clock(clock)
-        self.pulse = Pulse()
+        self.counters = HubCounters()
         self.shares = Shares(self.clock)
         self.committer = Committer(store, self.audit)
         self.ledger = OrderLedger(self.committer.settle, self.clock)
@@ -266,7 +266,7 @@ class Hub:
     def _enqueue(self, delivery: Delivery) -> bool:
         waiting = self.waiting + len(delivery.signals)
         if waiting > self.inbox_max:
-            self.pulse.turned_away += len(delivery.signals)
+            self.counters.turned_away += len(delivery.signals)
             return False
         self.waiting = waiting
         self._inbox.append(delivery)
@@ -367,7 +367,7 @@ class Hub:
         effects = engine.hear(beats[0], at) if len(beats) == 1 else engine.hear_beats(beats, at)
         for beat in beats:
             last_beats[beat.agent_id] = encoded
-        self.pulse.beats += len(beats)
+        self.counters.beats += len(beats)
         if effects:
             self._queue_effects(effects)
 
@@ -387,8 +387,8 @@ class Hub:
                 self._queue_effects(effects)
                 if delivery.led_to is not None:
                     delivery.led_to.extend(effects)
-        self.pulse.reports += reports
-        self.pulse.beats += len(delivery.signals) - reports
+        self.counters.reports += reports
+        self.counters.beats += len(delivery.signals) - reports
         if delivery.heard is not None and not delivery.heard.done():
             delivery.heard.set_result(None)
 
@@ -401,7 +401,7 @@ class Hub:
         if due_at <= now:
             self._check_own_load()
             effects = self.engine.advance(now)
-            self.pulse.looked(due_at, now, self.clock(), len(effects))
+            self.counters.looked(due_at, now, self.clock(), len(effects))
             if effects:
                 self._queue_effects(effects)
             due_at = self.engine.wake_at()
@@ -430,8 +430,8 @@ class Hub:
         if (looked := self._busyness.look(now)) is None:
             return
         since, share = looked
-        refused, self._turned_away = self.pulse.turned_away > self._turned_away, self.pulse.turned_away
-        self.pulse.busy = min(1.0, share)
+        refused, self._turned_away = self.counters.turned_away > self._turned_away, self.counters.turned_away
+        self.counters.busy = min(1.0, share)
         effects = (
             self.engine.fall_behind(since, now)
             if share >= BUSY_SHARE or refused
@@ -462,7 +462,7 @@ class Hub:
                 if isinstance(effect, Fact):
                     self._event_id += 1
                     events.append(event_of(self._event_id, effect))
-                    self.pulse.count_fact(effect, now)
+                    self.counters.count_fact(effect, now)
                     if isinstance(effect, Intervention) and effect.stage is Stage.DROPPED:
                         self._orders.withdraw(effect.agent_id, effect.id)
                     if isinstance(effect, Poisoned):

@@ -130,7 +130,7 @@ class OtlpReceiver:
         )
         result.reject(calls.endless, "a record does not say when it ended")
         self._take_calls(calls.found, who, now, result)
-        self._hub.pulse.unreadable += result.rejected
+        self._hub.counters.unreadable += result.rejected
         self._arm(now)
         return result
 
@@ -150,7 +150,7 @@ class OtlpReceiver:
                 by_source.setdefault(self._lines[agent_id].source, []).extend(signals)
         for source, signals in by_source.items():
             if not self._hub.hear(signals, source=source):
-                self._hub.pulse.unreadable += len(signals)
+                self._hub.counters.unreadable += len(signals)
         self._arm(now)
 
     def hear_all(self) -> None:

@@ -140,7 +140,7 @@ class Service:
         self.dispatcher = Dispatcher(self.hub.ledger, self.executors, bus)
         self.feed.observe(self.notifier.hear)
         self.feed.observe(self.dispatcher.publish)
-        self.signatures = Signatures(self.access, self.hub.pulse.forged, verifies, must_sign)
+        self.signatures = Signatures(self.access, self.hub.counters.forged, verifies, must_sign)
         self.http_receiver = HttpReceiver(self.hub, self.clock, self.signatures)
         self.otlp_receiver = OtlpReceiver(self.hub, self.clock, self.http_receiver, identities, reorder_for)
         name = f"{os.getpid()}-{os.urandom(4).hex()}"
@@ -162,7 +162,7 @@ class Service:
         )
         self.token_watch = TokenWatch(self.access, self.hub, self.clock)
         self.housekeeping.watched[HubPart.TOKENS] = self.token_watch.why_refused
-        self.housekeeping.watched[HubPart.SPEAKERS] = self.hub.pulse.forged.why
+        self.housekeeping.watched[HubPart.SPEAKERS] = self.hub.counters.forged.why
         self.housekeeping.watched[HubPart.TOKEN_ROWS] = self.access.tokens.why_forged
         self.housekeeping.watched[HubPart.WITNESSES] = self.witnesses.why_behind
         self.locks: LockWatch | None = None

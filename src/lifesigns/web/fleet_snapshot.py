@@ -32,13 +32,13 @@ class FleetSnapshot:
 
     def _hub(self, now: float) -> HubHealth:
         service = self._service
-        pulse = service.hub.pulse
+        counters = service.hub.counters
         return hub_health(
             service.engine,
             now,
             inbox=service.hub.waiting,
-            look_late=pulse.look_late,
-            look_late_max=pulse.look_late_max,
+            look_late=counters.look_late,
+            look_late_max=counters.look_late_max,
             store=service.store_state,
             bus=service.bus_state,
             dead_man_switch=service.dead_man_state,

@@ -26,8 +26,8 @@ from prometheus_client.openmetrics import exposition as openmetrics
 from lifesigns.core.agent import Agent
 from lifesigns.core.effects import Rung, Stage
 from lifesigns.core.health import Health
+from lifesigns.hub.counters import BUS, HTTP, Histogram, HubCounters
 from lifesigns.hub.dead_man_pings import DeadManPings
-from lifesigns.hub.pulse import BUS, HTTP, Pulse, Spread
 from lifesigns.hub.service import Service
 from lifesigns.hub.shares import Shares
 from lifesigns.views.census import Census, FreshCensus
@@ -81,7 +81,7 @@ class Metrics:
             "The version of the hub, and its fencing epoch, which is higher with every hub that takes over this store",
             {"version": self._version, "epoch": str(hub.epoch)},
         )
-        yield from _fleet(self._census.of(service.engine.beliefs, service.clock()), hub.pulse)
+        yield from _fleet(self._census.of(service.engine.beliefs, service.clock()), hub.counters)
         yield from _incoming(service)
         yield from _hub(service)
         yield from self._http()
@@ -109,47 +109,47 @@ class Metrics:
         )
 
 
-def _fleet(counted: Census, pulse: Pulse) -> Iterator[Metric]:
+def _fleet(counted: Census, counters: HubCounters) -> Iterator[Metric]:
     yield _gauges("lifesigns_agents", "Agents by judged health", "state", counted.states)
     yield _gauges("lifesigns_agents_doing", "Agents by what they say they are doing", "doing", counted.doing)
     yield _gauges("lifesigns_findings_open", "Open findings by kind", "kind", counted.findings)
     yield _gauges("lifesigns_breakers", "Circuit breakers that agents report", "state", counted.breakers)
     flips = CounterMetricFamily("lifesigns_flips", "Changes of health, by the state reached", labels=["to"])
     for state in Health:
-        flips.add_metric([state], pulse.flips.get(state, 0))
+        flips.add_metric([state], counters.flips.get(state, 0))
     yield flips
     steps = CounterMetricFamily(
         "lifesigns_interventions", "Steps of the ladder, by how far they came", labels=["rung", "stage"]
     )
     for rung in Rung:
         for stage in Stage:
-            steps.add_metric([rung, stage], pulse.interventions.get((rung, stage), 0))
+            steps.add_metric([rung, stage], counters.interventions.get((rung, stage), 0))
     yield steps
 
 
 def _incoming(service: Service) -> Iterator[Metric]:
-    pulse = service.hub.pulse
-    yield _counter("lifesigns_beats", "Beats heard", pulse.beats)
-    yield _counter("lifesigns_reports", "Signals heard that are not beats", pulse.reports)
+    counters = service.hub.counters
+    yield _counter("lifesigns_beats", "Beats heard", counters.beats)
+    yield _counter("lifesigns_reports", "Signals heard that are not beats", counters.reports)
     yield _counter(
         "lifesigns_signals_refused",
         "Signals that were read and not believed; many of one kind are counted once a minute",
-        pulse.refused,
+        counters.refused,
     )
     yield _counter(
         "lifesigns_signals_unreadable",
         "Messages that could not be read, or were not their sender's to say",
-        pulse.unreadable,
+        counters.unreadable,
     )
     forged = CounterMetricFamily(
         "lifesigns_messages_forged",
         "Messages that were not their sender's to say, by what gave them away",
         labels=["reason"],
     )
-    for reason, count in pulse.forged.counts.items():
+    for reason, count in counters.forged.counts.items():
         forged.add_metric([reason], count)
     yield forged
-    yield _counter("lifesigns_signals_turned_away", "Signals that found the inbox full", pulse.turned_away)
+    yield _counter("lifesigns_signals_turned_away", "Signals that found the inbox full", counters.turned_away)
     yield _counter(
         "lifesigns_bus_messages_dropped",
         "Messages on the bus that came faster than they were heard",
@@ -176,23 +176,23 @@ def _incoming(service: Service) -> Iterator[Metric]:
         labels=["way"],
     )
     for way in (HTTP, BUS):
-        not_own.add_metric([way], pulse.not_own[way])
+        not_own.add_metric([way], counters.not_own[way])
     yield not_own
     yield _gauge("lifesigns_inbox_signals", "Signals that wait to be heard", service.hub.waiting)
 
 
 def _hub(service: Service) -> Iterator[Metric]:
-    pulse, engine = service.hub.pulse, service.engine
+    counters, engine = service.hub.counters, service.engine
     yield _histogram(
         "lifesigns_detection_late_seconds",
         "How long after it fell due a disconnection was known",
-        pulse.finds_late,
+        counters.finds_late,
     )
-    yield _histogram("lifesigns_tick_late_seconds", "How late deadlines were looked at", pulse.looks_late)
+    yield _histogram("lifesigns_tick_late_seconds", "How late deadlines were looked at", counters.looks_late)
     yield _gauge(
         "lifesigns_tick_late_last_seconds",
         "How late deadlines were looked at the last time",
-        pulse.look_late,
+        counters.look_late,
         unit="seconds",
     )
     yield _gauge(
@@ -312,8 +312,8 @@ def _gauges(name: str, text: str, label: str, values: Mapping[_Word, int]) -> Me
     return family
 
 
-def _histogram(name: str, text: str, spread: Spread) -> Metric:
+def _histogram(name: str, text: str, histogram: Histogram) -> Metric:
     """Prometheus counts everything up to a bound, not what lies between two."""
-    up_to = [*map(str, spread.up_to), "+Inf"]
-    buckets = list(zip(up_to, accumulate(spread.counts), strict=True))
-    return HistogramMetricFamily(name, text, buckets=buckets, sum_value=spread.total, unit="seconds")
+    up_to = [*map(str, histogram.up_to), "+Inf"]
+    buckets = list(zip(up_to, accumulate(histogram.counts), strict=True))
+    return HistogramMetricFamily(name, text, buckets=buckets, sum_value=histogram.total, unit="seconds")

@@ -218,7 +218,7 @@ async def somebody_forges(house: House) -> None:
 
 
 async def nobody_forges_any_more(house: House) -> None:
-    house.hub.service.hub.pulse.forged._last_at -= 1000
+    house.hub.service.hub.counters.forged._last_at -= 1000
 
 
 async def row_is_forged(house: House) -> None:

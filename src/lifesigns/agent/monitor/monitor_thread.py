@@ -124,7 +124,7 @@ class MonitorThread:
     def beat(self, watched: WatchedAgent) -> None:
         """Hear the agent's beat at the next look: it carries something new."""
         if not self._stopped and len(self._inbox) < INBOX_MAX:
-            self._inbox.append(lambda now: self._hear(watched.pulse, now))
+            self._inbox.append(lambda now: self._hear(watched.next_beat, now))
 
     def begin(self, watched: WatchedAgent) -> None:
         self._command(lambda now: self._begin(watched, now))
@@ -260,7 +260,7 @@ class MonitorThread:
             watched.folded_at = at
             if self.engine.agent(watched.name) is None:
                 self._introduce(watched, at)  # It was silent for so long that the engine forgot it.
-            self._hear(watched.pulse, at)
+            self._hear(watched.next_beat, at)
 
     def _make_tick(self, now: float) -> None:
         self._tick_at += self.tick
@@ -285,7 +285,7 @@ class MonitorThread:
                 watched.folded_at = now
                 watched.beats += 1
                 if beats or watched.health is not Health.HEALTHY:
-                    self._hear(watched.pulse, now)
+                    self._hear(watched.next_beat, now)
 
     def _beat_for(self, loop_watch: LoopWatch, now: float) -> None:
         """A beat for each agent on a loop; it carries how long the loop has owed an answer."""
@@ -295,10 +295,10 @@ class MonitorThread:
             for watched in loop_watch.own.values():
                 self._hear_lag(watched, owes, now)
             for watched in loop_watch.carried.values():
-                watched.pulse.loop_lag_ms = 1000 * owes
+                watched.next_beat.loop_lag_ms = 1000 * owes
         hear, note = self.engine.hear, self._note
         for watched in loop_watch.carried.values():
-            effects = hear(watched.pulse, now)
+            effects = hear(watched.next_beat, now)
             if effects:
                 note(effects)
 
@@ -313,9 +313,9 @@ class MonitorThread:
                 self._hear_lag(watched, loop_watch.owes, now)
 
     def _hear_lag(self, watched: WatchedAgent, owes: float, now: float) -> None:
-        watched.pulse.loop_lag_ms = 1000 * owes
-        self._hear(watched.pulse, now)
-        watched.pulse.loop_lag_ms = None if watched.by_itself else 0.0
+        watched.next_beat.loop_lag_ms = 1000 * owes
+        self._hear(watched.next_beat, now)
+        watched.next_beat.loop_lag_ms = None if watched.by_itself else 0.0
 
     def _see_off(self, watched: WatchedAgent) -> None:
         """A process ended: its descriptor is of no more use."""
@@ -348,7 +348,7 @@ class MonitorThread:
         if fd is not None and self._selector is not None:
             self._selector.register(fd, selectors.EVENT_READ, watched)
         if watched.attachment.look() and watched.ending is None:
-            self._hear(watched.pulse, now)  # The start of watching is the first sign of life.
+            self._hear(watched.next_beat, now)  # The start of watching is the first sign of life.
 
     def _introduce(self, watched: WatchedAgent, now: float) -> None:
         self._hear(
@@ -366,7 +366,7 @@ class MonitorThread:
         if loop_watch is not None and loop_watch.carried.pop(watched.name, None) is watched:
             watched.by_itself = True
             watched.heartbeats_before += loop_watch.answered - watched.beats_from
-            watched.pulse.loop_lag_ms = None
+            watched.next_beat.loop_lag_ms = None
             loop_watch.own[watched.name] = self._own[watched.name] = watched
             self._introduce(watched, now)
 

@@ -81,9 +81,9 @@ class WatchedAgent(Reporting):
         "lost_at",
         "name",
         "named",
+        "next_beat",
         "own_policy",
         "policy_alone",
-        "pulse",
         "role",
         "since",
         "suspect_after",
@@ -116,7 +116,7 @@ class WatchedAgent(Reporting):
         self.freeze_after = inf
         self.suspect_after = inf
         self.call_max = inf
-        self.pulse = BeatReceived(name, incarnation=incarnation)
+        self.next_beat = BeatReceived(name, incarnation=incarnation)
         """The beat we make for it while we see it alive. One object for all its life: the engine keeps none."""
         self.since = now
         self.acted_at = now
@@ -187,7 +187,7 @@ class WatchedAgent(Reporting):
         self.active_at = self.acted_at = monotonic()
         if isinstance(report, DoingChanged):
             report = replace(report, until=_on_our_clock(report.until))
-        self._refresh_pulse()  # Before the report: an older beat heard after it would undo it.
+        self._refresh_beat()  # Before the report: an older beat heard after it would undo it.
         self._rounds.submit(report)
 
     @property
@@ -196,14 +196,14 @@ class WatchedAgent(Reporting):
         return self._builder
 
     def _changed(self) -> None:
-        self._refresh_pulse()
+        self._refresh_beat()
         self._rounds.beat(self)
 
-    def _refresh_pulse(self) -> None:
-        pulse, builder = self.pulse, self._builder
-        pulse.status, pulse.load, pulse.capacity_available = builder.status, builder.load, builder.capacity
-        pulse.doing, pulse.until = builder.doing, _on_our_clock(builder.until)
-        pulse.metadata = builder.metadata
+    def _refresh_beat(self) -> None:
+        beat, builder = self.next_beat, self._builder
+        beat.status, beat.load, beat.capacity_available = builder.status, builder.load, builder.capacity
+        beat.doing, beat.until = builder.doing, _on_our_clock(builder.until)
+        beat.metadata = builder.metadata
 
     def __repr__(self) -> str:
         return f"<Watched {self.name} {self.health}>"

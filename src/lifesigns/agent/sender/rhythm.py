@@ -65,7 +65,7 @@ def next_on_grid(after: float, every: float, phase: float) -> float:
 
 @lru_cache(maxsize=64)
 def rhythm(name: str | None, interval: float | None) -> tuple[BeatRhythm, Mapping[str, Any] | None]:
-    """The pulse, and what to announce of it; None if there is nothing to announce.
+    """The rhythm, and what to announce of it; None if there is nothing to announce.
 
     Remembered, because the agents of a process usually share it, and checking a policy takes half a millisecond.
     """

@@ -89,7 +89,7 @@ class Sender(Reporting):
         alert_after: float = ALERT_AFTER,
     ) -> None:
         self._identity = known = identity.identify(agent_id, incarnation, task)
-        pulse, policy = rhythm(profile, interval)
+        beat_rhythm, policy = rhythm(profile, interval)
         self._find_relay = partial(self._relay_to, hub, token, key)
         self._find_relay()  # A wrong address raises now; the relay is chosen at the start, because a fork may lie between.
         self._close_for = amount(close_for, "close_for")
@@ -104,7 +104,7 @@ class Sender(Reporting):
             known.agent_id,
             known.incarnation,
             builder,
-            pulse,
+            beat_rhythm,
             words_max=max(1, count(words_max, "words_max")),
             retries=max(1, count(retries, "retries")),
             retry_after=amount(retry_after, "retry_after"),

@@ -99,7 +99,7 @@ class AgentSession:
         agent_id: str,
         incarnation: str,
         builder: BeatBuilder,
-        pulse: BeatRhythm,
+        rhythm: BeatRhythm,
         *,
         words_max: int = WORDS_MAX,
         retries: int = 3,
@@ -110,7 +110,7 @@ class AgentSession:
         self.agent_id = agent_id
         self.incarnation = incarnation
         self.builder = builder
-        self.pulse = pulse
+        self.rhythm = rhythm
         self.retry_after = retry_after
         self._mark_active = identity.activity_mark()
         self._activity, self._active_at = builder.activity, 0.0
@@ -252,7 +252,7 @@ class AgentSession:
     def every(self, now: float) -> float:
         """Seconds between its beats now."""
         stirred, idle = self._faster_from, self.builder.idle_at
-        return self.pulse.every(
+        return self.rhythm.every(
             stirred_for=None if stirred is None else now - stirred,
             idle_for=None if idle is None else now - idle,
             told=self._told_interval,

@@ -1,6 +1,6 @@
 """The hub's own counters, for `/api/v1/fleet`, metrics and doctors.
 
-Counted where it happens, so it must cost next to nothing: an addition, or for a `Spread` a search in a short list.
+Counted where it happens, so it must cost next to nothing: an addition, or for a `Histogram` a search in a short list.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ COMMIT_UP_TO: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0
 """Seconds. A commit on a good disk takes one or two milliseconds, a large one on a busy server a second."""
 
 
-class Spread:
+class Histogram:
     """A histogram: how many values lie between one bound and the next, and their sum."""
 
     __slots__ = ("counts", "total", "up_to")
@@ -48,7 +48,7 @@ class Spread:
 
 
 @dataclass(slots=True)
-class Pulse:
+class HubCounters:
     """Counts since the hub began."""
 
     beats: int = 0
@@ -68,12 +68,12 @@ class Pulse:
     look_late: float = 0.0
     look_late_max: float = 0.0
     """How late the deadlines were checked: last time, and at worst."""
-    looks_late: Spread = field(default_factory=lambda: Spread(LATE_UP_TO))
+    looks_late: Histogram = field(default_factory=lambda: Histogram(LATE_UP_TO))
     found: int = 0
     found_late: float = 0.0
     found_late_max: float = 0.0
     """How long after it fell due the hub noticed a disconnection."""
-    finds_late: Spread = field(default_factory=lambda: Spread(LATE_UP_TO))
+    finds_late: Histogram = field(default_factory=lambda: Histogram(LATE_UP_TO))
     flips: dict[Health, int] = field(default_factory=dict)
     interventions: dict[tuple[Rung, Stage], int] = field(default_factory=dict)
     witness: Callable[[float, float, float, int], None] | None = None

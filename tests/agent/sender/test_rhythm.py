@@ -26,7 +26,7 @@ def test_who_idles_for_long_beats_slower(idle_for: float, every: float) -> None:
     assert SWARM.every(stirred_for=None, idle_for=idle_for) == every
 
 
-def test_a_slow_pulse_is_at_most_half_again_as_slow() -> None:
+def test_a_slow_rhythm_is_at_most_half_again_as_slow() -> None:
     assert BeatRhythm(5.0, 1000.0).every(stirred_for=None, idle_for=1e6) == 7.5
 
 
@@ -40,14 +40,14 @@ def test_a_question_wakes_who_idles() -> None:
     st.one_of(st.none(), st.floats(0, 1e6)),
     st.one_of(st.none(), st.floats(0, 1e6)),
 )
-def test_no_pulse_ever_comes_near_the_suspicion(
+def test_no_rhythm_ever_comes_near_the_suspicion(
     interval: float, factor: float, stirred: float | None, idle: float | None
 ) -> None:
     """However slow, there is time for the beat to be late; and the promise is only ever stretched by half."""
-    pulse = BeatRhythm(interval, interval * factor)
-    every = pulse.every(stirred_for=stirred, idle_for=idle)
+    beats = BeatRhythm(interval, interval * factor)
+    every = beats.every(stirred_for=stirred, idle_for=idle)
     assert interval / 2 <= every <= interval * 1.5
-    assert every <= max(interval, pulse.suspect_after / 1.5)
+    assert every <= max(interval, beats.suspect_after / 1.5)
 
 
 @given(st.floats(0, 1e7), st.floats(0.01, 1e4), st.floats(0, 1, exclude_max=True))
@@ -75,27 +75,27 @@ def test_who_asks_for_nothing_announces_nothing() -> None:
 
 @pytest.mark.parametrize("name", sorted(set(PROFILES) - {"swarm"}))
 def test_a_profile_is_announced_with_all_its_waits(name: str) -> None:
-    pulse, changes = rhythm(name, None)
+    beats, changes = rhythm(name, None)
     assert changes == PROFILES[name]
-    assert pulse.interval == Policy().with_changes(PROFILES[name]).silence.interval
+    assert beats.interval == Policy().with_changes(PROFILES[name]).silence.interval
 
 
 @pytest.mark.parametrize("interval", [0.01, 0.5, 1.0, 5.0, 61.0, 600.0, 3600.0, 86400.0])
 def test_any_interval_is_announced_with_waits_that_work(interval: float) -> None:
     """A hub that expects a beat every 5 s would doubt an agent that beats every hour."""
-    pulse, changes = rhythm(None, interval)
+    beats, changes = rhythm(None, interval)
     assert changes is not None
     policy = Policy().with_changes(changes)
-    assert pulse.interval == interval
+    assert beats.interval == interval
     assert policy.silence.suspect_after > 2 * interval
     assert policy.silence.timeout >= 3.0
 
 
 def test_a_profile_with_another_interval_keeps_its_waits() -> None:
-    pulse, changes = rhythm("fleet", 60.0)
+    beats, changes = rhythm("fleet", 60.0)
     assert changes is not None
     assert Policy().with_changes(changes).silence.timeout == 600.0
-    assert pulse.interval == 60.0
+    assert beats.interval == 60.0
 
 
 @pytest.mark.parametrize("interval", [0.0, -1.0, float("nan"), float("inf")])
