@@ -22,7 +22,7 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 from lifesigns import wire
-from lifesigns.adapters.link.http_line import Line, Target
+from lifesigns.adapters.link.http_connection import HttpConnection, Target
 from lifesigns.assembly.links import bus_at
 from lifesigns.core.effects import Order, SendNudge
 from tests.servers.nats import NatsServer
@@ -98,37 +98,37 @@ class Fleet:
         self._seen: set[str] = set()
         self._to_be_acknowledged: asyncio.Queue[Order] = asyncio.Queue()
 
-    def _line(self) -> Line:
-        return Line(self._target, self._token)
+    def _connection(self) -> HttpConnection:
+        return HttpConnection(self._target, self._token)
 
     async def beat(self, house: list[str]) -> None:
         """One request for all of a house."""
-        line, seq = self._line(), 0
+        connection, seq = self._connection(), 0
         try:
             while True:
                 seq += 1
                 beats = [{"agent_id": name, "seq": seq, "incarnation": "one"} for name in house]
-                reply = await line.ask("POST", "/api/v1/beats", json.dumps(beats).encode())
+                reply = await connection.ask("POST", "/api/v1/beats", json.dumps(beats).encode())
                 self.beaten += len(house) if reply.status == 202 else 0
                 await asyncio.sleep(BEAT_EVERY)
         finally:
-            line.close()
+            connection.close()
 
     async def poll(self, house: list[str]) -> None:
         """One long poll for all of a house, over and over."""
-        line = self._line()
+        connection = self._connection()
         query = [("wait", "30"), *(("agent", name) for name in house)]
         try:
             while True:
                 known = [("but", order_id) for order_id in list(self._seen)[-20:]]
-                reply = await line.ask(
+                reply = await connection.ask(
                     "GET", f"/api/v1/orders?{urlencode([*query, *known])}", answer_for=40.0
                 )
                 offered = json.loads(reply.body)["orders"]
                 for order in (order for orders in offered.values() for order in orders):
                     self.take(json.dumps(order).encode())
         finally:
-            line.close()
+            connection.close()
 
     def take(self, payload: bytes) -> None:
         """An order arrived."""
@@ -142,19 +142,19 @@ class Fleet:
 
     async def acknowledge(self) -> None:
         """Acknowledge it."""
-        line = self._line()
+        connection = self._connection()
         try:
             while True:
                 order = await self._to_be_acknowledged.get()
-                await line.ask(
+                await connection.ask(
                     "POST", f"/api/v1/agents/{order.agent_id}/orders/{quote(order.order_id)}/ack", b""
                 )
         finally:
-            line.close()
+            connection.close()
 
     async def provoke(self, nudges: int, seconds: float) -> None:
         """Cause nudges, evenly spread; then wait for the last to arrive."""
-        line = self._line()
+        connection = self._connection()
         try:
             for n, name in enumerate(self._names[:nudges]):
                 if n % 2:
@@ -162,14 +162,14 @@ class Fleet:
                         {"type": "error", "agent_id": name, "incarnation": "one", "message": f"no {k}"}
                         for k in range(ERRORS)
                     ]
-                    await line.ask("POST", "/api/v1/signals", json.dumps(words).encode())
+                    await connection.ask("POST", "/api/v1/signals", json.dumps(words).encode())
                 else:
-                    await line.ask(
+                    await connection.ask(
                         "POST", f"/api/v1/agents/{name}/nudge", b'{"message": "please say how it goes"}'
                     )
                 await asyncio.sleep(seconds / nudges)
         finally:
-            line.close()
+            connection.close()
         await _until(lambda: len(self.nudged.all) >= nudges)
 
 

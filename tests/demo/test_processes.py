@@ -13,7 +13,7 @@ import pytest
 
 from lifesigns.client import AsyncClient
 from lifesigns.demo.fleet import FLEET
-from lifesigns.demo.narrator import Line, Narrator
+from lifesigns.demo.narrator import Narrator, StoryLine
 from lifesigns.demo.processes import DemoProcesses, environment
 from lifesigns.errors import AdapterError
 from tests.agent.supervise.running import BOUND, environ, eventually
@@ -44,7 +44,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 async def test_a_hub_that_dies_is_told_and_nothing_stays(place: Path) -> None:
     async def lose_the_hub() -> None:
-        def kill_it(line: Line) -> None:
+        def kill_it(line: StoryLine) -> None:
             if "coder is there" in line.text:
                 os.kill(int((processes.folder / "hub.lock").read_text()), signal.SIGKILL)
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from lifesigns.adapters.link.http_line import Line, Target
+from lifesigns.adapters.link.http_connection import HttpConnection, Target
 from lifesigns.adapters.store.sqlite import SqliteStore
 from lifesigns.core.beliefs import Beliefs
 from lifesigns.errors import AdapterError
@@ -123,27 +123,27 @@ class Fleet:
                     task.cancel()
 
     async def _live(self, house: list[str]) -> None:
-        line, seq = Line(Target.of(self.url), self.token), 0
+        connection, seq = HttpConnection(Target.of(self.url), self.token), 0
         try:
             while True:
                 seq += 1
                 with suppress(AdapterError):
-                    await self._beat(line, house, seq)
-                    await self._speak(line, house, seq)
+                    await self._beat(connection, house, seq)
+                    await self._speak(connection, house, seq)
                 await asyncio.sleep(BEAT_EVERY)
         finally:
-            line.close()
+            connection.close()
 
-    async def _beat(self, line: Line, house: list[str], seq: int) -> None:
+    async def _beat(self, connection: HttpConnection, house: list[str], seq: int) -> None:
         beats = [
             {"agent_id": name, "seq": seq, "incarnation": "one"} for name in house if name not in self.dead
         ]
-        answer = await self._post(line, "/api/v1/beats", beats)
+        answer = await self._post(connection, "/api/v1/beats", beats)
         for orders in answer.get("orders", {}).values():
             for order in orders:
-                await self._obey(line, order)
+                await self._obey(connection, order)
 
-    async def _speak(self, line: Line, house: list[str], seq: int) -> None:
+    async def _speak(self, connection: HttpConnection, house: list[str], seq: int) -> None:
         """A checkpoint and a claim of somebody, the one of before released; the bad ones err."""
         self._round += 1
         names = [name for name in house if name not in self.dead]
@@ -153,26 +153,28 @@ class Fleet:
             {"type": "claim", "task_id": task, **_from(name)},
             *({"type": "error", "message": "no", **_from(bad)} for bad in self.bad.intersection(names)),
         ]
-        if await self._post(line, "/api/v1/signals", words):
+        if await self._post(connection, "/api/v1/signals", words):
             self.promises.checkpoints[name] = seq
             self.promises.claims[task] = name
 
-    async def _obey(self, line: Line, order: dict[str, Any]) -> None:
+    async def _obey(self, connection: HttpConnection, order: dict[str, Any]) -> None:
         if order["type"] == "ping" or order["agent_id"] in self.dead:
             return
         agent, order_id = order["agent_id"], order["order_id"]
         if self.promises.offer(order) and self._round % 2:
             word = {"type": "nudge_delivered", "order_id": order_id, **_from(agent)}
-            if await self._post(line, "/api/v1/signals", [word]):
+            if await self._post(connection, "/api/v1/signals", [word]):
                 self.promises.over.add(order_id)
         else:
             path = f"/api/v1/agents/{quote(agent)}/orders/{order_id}/ack"
-            if (await line.ask("POST", path, b"")).status in (204, 404):
+            if (await connection.ask("POST", path, b"")).status in (204, 404):
                 self.promises.over.add(order_id)
 
-    async def _post(self, line: Line, path: str, messages: list[dict[str, Any]]) -> dict[str, Any]:
+    async def _post(
+        self, connection: HttpConnection, path: str, messages: list[dict[str, Any]]
+    ) -> dict[str, Any]:
         """What was answered; empty if it was not taken."""
-        reply = await line.ask("POST", path, json.dumps(messages).encode())
+        reply = await connection.ask("POST", path, json.dumps(messages).encode())
         self.posts += 1
         if reply.status != 202:
             return {}
@@ -235,16 +237,16 @@ class Killed:
         self._forker.stdin.write(shlex.join(arguments).encode() + b"\n")
         self._forker.stdin.flush()
         self.pid = await asyncio.to_thread(self._number)
-        line = Line(Target.of(self.url), None)
+        connection = HttpConnection(Target.of(self.url), None)
         try:
             async with asyncio.timeout(READY_WITHIN):
                 while True:
                     with suppress(AdapterError):
-                        await line.ask("GET", "/healthz")
+                        await connection.ask("GET", "/healthz")
                         break
                     await asyncio.sleep(0.005)
         finally:
-            line.close()
+            connection.close()
         self.starts.append(time.monotonic() - began_at)
 
     async def kill(self) -> None:

@@ -49,7 +49,7 @@ def test_who_recovers_by_itself_lives_one_life(illness: Illness, monkeypatch: py
     monkeypatch.setattr(failing, "ENDS_BY_ITSELF", 1.0)
     world = World(SimulationConfig(agents=1, seed=3))
     agent = world.agents[0]
-    agent.born()
+    agent.start()
     agent.speak_up()
     agent.take_task()
     life = FAILURES[illness](agent)

@@ -22,7 +22,7 @@ from lifesigns.cli.showing import print_json, words
 from lifesigns.client import AsyncClient
 from lifesigns.core.printable import clean
 from lifesigns.demo.fleet import FLEET
-from lifesigns.demo.narrator import FleetState, Line, Narrator, clock
+from lifesigns.demo.narrator import FleetState, Narrator, StoryLine, clock
 from lifesigns.demo.outcome import Outcome
 from lifesigns.demo.processes import DemoProcesses
 from lifesigns.errors import AdapterError, UsageError
@@ -97,7 +97,7 @@ class Performance:
         self.link = ""
         """The link to the dashboard; empty if there is none."""
         self._options = options
-        self._story: list[Line] = []
+        self._story: list[StoryLine] = []
         self._stop = asyncio.Event()
 
     async def give(self) -> bool:
@@ -153,7 +153,7 @@ class Performance:
                 await asyncio.gather(*tasks, return_exceptions=True)
         self._heed_signals()  # The screen had them.
 
-    def _tell(self, line: Line) -> None:
+    def _tell(self, line: StoryLine) -> None:
         self._story.append(line)
         self._say(f"{clock(line.at)}  {'  ' if line.own else ''}{clean(line.text)}")
 

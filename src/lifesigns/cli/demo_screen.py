@@ -10,7 +10,7 @@ from rich.text import Text
 from lifesigns.cli.showing import words
 from lifesigns.cli.watch_board import Board
 from lifesigns.cli.watch_screen import OTHER_LINES, Screen
-from lifesigns.demo.narrator import Line, clock
+from lifesigns.demo.narrator import StoryLine, clock
 
 STORY_MIN: Final = 4
 
@@ -19,7 +19,7 @@ class StoryScreen(Screen):
     """Draws a board, and as much of the story's end as fits below it. `agents`: how many the board will have; `link`:
     to the dashboard, if there is one."""
 
-    def __init__(self, board: Board, story: Sequence[Line], agents: int, link: str) -> None:
+    def __init__(self, board: Board, story: Sequence[StoryLine], agents: int, link: str) -> None:
         super().__init__(board)
         self._story = story
         self._agents = agents
@@ -30,5 +30,5 @@ class StoryScreen(Screen):
         return [*self._ways, Text(), *(_line(line) for line in self._story[-max(STORY_MIN, room) :])]
 
 
-def _line(line: Line) -> Text:
+def _line(line: StoryLine) -> Text:
     return Text.assemble((clock(line.at), "dim"), "  ", words(line.text, "italic dim" if line.own else ""))

@@ -27,7 +27,7 @@ THINK_FOR: Final = 5
 """Turns that the person takes to answer."""
 
 
-class Line(NamedTuple):
+class StoryLine(NamedTuple):
     """A sentence of the story. `own`: the agent's own words."""
 
     at: float
@@ -51,7 +51,7 @@ class FleetState(NamedTuple):
 class Narrator:
     """Follows the demo's processes. Passes the story to `tell` line by line."""
 
-    def __init__(self, fleet: Sequence[DemoAgent], turn: float, tell: Callable[[Line], None]) -> None:
+    def __init__(self, fleet: Sequence[DemoAgent], turn: float, tell: Callable[[StoryLine], None]) -> None:
         self.outcomes = {member.id: Outcome(member) for member in fleet}
         self._turn = turn
         self._tell = tell
@@ -107,12 +107,12 @@ class Narrator:
             if event.agent_id == QUESTION and Action.TOLD in outcome.actions:
                 self._asked.set()
         if sentence := story.sentence_of(event):
-            self._tell(Line(datetime.fromisoformat(event.at).timestamp(), event.agent_id, sentence))
+            self._tell(StoryLine(datetime.fromisoformat(event.at).timestamp(), event.agent_id, sentence))
 
     async def _overhear(self, lines: AsyncIterator[tuple[str, str]]) -> None:
         async for agent_id, line in lines:
             self.outcomes[agent_id].printed(line, time.time())
-            self._tell(Line(time.time(), agent_id, f"{agent_id} {line}", own=True))
+            self._tell(StoryLine(time.time(), agent_id, f"{agent_id} {line}", own=True))
 
     async def _look(
         self, client: AsyncClient, see: Callable[[FleetState], None] | None, *, to_the_end: bool

@@ -147,7 +147,7 @@ class SimulatedAgent:
             if wait is not None and number == self._turn_no:
                 self.world.at(self.now + wait, self._turn, number)
 
-    def born(self, incarnation: str = "") -> None:
+    def start(self, incarnation: str = "") -> None:
         """Its process starts. It has not spoken yet."""
         self.births += 1
         self.incarnation = incarnation or f"{self.id}.{self.births}"
@@ -636,7 +636,7 @@ class SimulatedAgent:
         started = s.RespawnStarted(agent_id=self.id, incarnation=life, order_id=order.order_id)
         self._obeyed[order.order_id] = started
         self.world.tell(started, 0.5)
-        self.born(order.new_incarnation)
+        self.start(order.new_incarnation)
         self.live(biography(self, start_in=self.chance.uniform(3, 40)))
 
 

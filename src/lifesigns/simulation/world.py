@@ -397,6 +397,6 @@ class World:
         if agent.index % 13 == 6:
             agent.live(send_what_a_document_lists(agent))
             return
-        agent.born()
+        agent.start()
         agent.register()
         agent.live(biography(agent, start_in=agent.chance.uniform(1, 20)))

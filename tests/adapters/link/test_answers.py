@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from lifesigns.adapters.link import http
-from lifesigns.adapters.link.http_line import Line, Target
+from lifesigns.adapters.link.http_connection import HttpConnection, Target
 from lifesigns.core.signals import BeatReceived
 from lifesigns.errors import AdapterError
 
@@ -44,12 +44,12 @@ async def answering(answer: Callable[[int], bytes]) -> AsyncIterator[tuple[str, 
 async def test_a_connection_that_the_server_will_close_is_not_used_again(connection: str) -> None:
     reply = f"HTTP/1.1 200 OK\r\nConnection: {connection}\r\nContent-Length: 2\r\n\r\n{{}}".encode()
     async with answering(lambda _: reply) as (url, connections):
-        line = Line(Target.of(url), None)
+        http = HttpConnection(Target.of(url), None)
         try:
             for _ in range(2):
-                assert (await line.ask("GET", "/", answer_for=2.0)).status == 200
+                assert (await http.ask("GET", "/", answer_for=2.0)).status == 200
         finally:
-            line.close()
+            http.close()
         assert connections == [1, 2]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lifesigns.adapters.link import http_line
+from lifesigns.adapters.link import http_connection
 from lifesigns.assembly.senders import Sender
 from lifesigns.core.effects import SendPing
 from lifesigns.core.signals import PongReceived
@@ -25,10 +25,10 @@ def certificate(tmp_path: Path) -> Path:
 def hub(certificate: Path) -> Iterator[HttpHub]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, certificate.with_name("key.pem"))
-    http_line.trust.cache_clear()
+    http_connection.trust.cache_clear()
     with HttpHub(tls=context) as hub:
         yield hub
-    http_line.trust.cache_clear()
+    http_connection.trust.cache_clear()
 
 
 def test_a_hub_with_a_known_certificate_is_spoken_to(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lifesigns.agent.supervise.flows import Flow, Line, Sink
+from lifesigns.agent.supervise.flows import Cursor, Flow, Sink
 from lifesigns.agent.supervise.interrupts import Interrupts
 from lifesigns.agent.supervise.restarts import Next, Restarts
 from lifesigns.agent.supervise.settings import Restart, RestartPolicy, Verbosity
@@ -216,7 +216,7 @@ def test_a_full_screen_is_not_spoken_into(pipe: tuple[int, int]) -> None:
 
 def test_a_sink_that_is_full_does_not_block_and_loses_nothing(pipe: tuple[int, int]) -> None:
     read, write = pipe
-    sink = Sink(write, Line())
+    sink = Sink(write, Cursor())
     data = os.urandom(1_000_000)
     sink.put(data)
     assert sink.pending

@@ -6,7 +6,7 @@ import asyncio
 import math
 from typing import Any
 
-from lifesigns.adapters.bus.redis_line import _Pipe
+from lifesigns.adapters.bus.redis_connection import _Pipe
 
 
 class HardOfHearing:

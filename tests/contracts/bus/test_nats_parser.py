@@ -16,7 +16,7 @@ from nats.errors import ProtocolError
 from nats.protocol.parser import Parser
 
 from lifesigns.adapters.bus.nats import NatsBus
-from lifesigns.adapters.bus.nats_line import _Client
+from lifesigns.adapters.bus.nats_connection import _Client
 from lifesigns.adapters.bus.nats_parser import SKIPPED_LENGTH_MAX, TurnParser
 from lifesigns.wire.subjects import of_senders, sender
 from tests.contracts.bus.ground import Ear, eventually

@@ -98,9 +98,9 @@ async def test_a_connection_that_nats_ends_with_an_error_is_found_again(nats_ser
     async with connected(NatsBus(nats_server.url)) as bus, connected(NatsBus(nats_server.url)) as other:
         ear = Ear()
         await bus.subscribe("a", ear)
-        line = bus._line
-        assert line is not None
-        line.client._transport.write(b"NONSENSE\r\n")  # type: ignore[attr-defined]
+        connection = bus._connection
+        assert connection is not None
+        connection.client._transport.write(b"NONSENSE\r\n")  # type: ignore[attr-defined]
         await eventually(lambda: bus.losses == 1 and bus.connected)
         await other.publish("a", b"1")
         await ear.until(1)

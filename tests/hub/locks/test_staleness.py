@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifesigns.hub.locks.staleness import Held, LockSigns, WorkerSigns, history, verdict
+from lifesigns.hub.locks.staleness import KeepReason, LockSigns, WorkerSigns, history, verdict
 from lifesigns.ports.issues import IssueEvent
 
 MINUTE = 60.0
@@ -47,37 +47,39 @@ STALE = T0 + LEASE
 
 
 @pytest.mark.parametrize(
-    ("changes", "now", "held"),
+    ("changes", "now", "reason"),
     [
-        ({}, STALE - 0.001, Held.FRESH),
+        ({}, STALE - 0.001, KeepReason.FRESH),
         ({}, STALE, None),
-        ({"claimed": False}, STALE, Held.NOT_CLAIMED),
-        ({"persons": ("alice",)}, STALE, Held.BY_PERSON),
-        ({"blind": True}, STALE, Held.BLIND),
-        ({"claimed_by": "w-1"}, STALE, Held.CLAIMED),
-        ({"workers": (worker(alive=True),)}, STALE, Held.ALIVE),
-        ({"workers": (worker(), worker(agent_id="w-2", alive=True))}, STALE, Held.ALIVE),
-        ({"workers": (worker(braked=True),)}, STALE, Held.BRAKED),
+        ({"claimed": False}, STALE, KeepReason.NOT_CLAIMED),
+        ({"persons": ("alice",)}, STALE, KeepReason.BY_PERSON),
+        ({"blind": True}, STALE, KeepReason.BLIND),
+        ({"claimed_by": "w-1"}, STALE, KeepReason.CLAIMED),
+        ({"workers": (worker(alive=True),)}, STALE, KeepReason.ALIVE),
+        ({"workers": (worker(), worker(agent_id="w-2", alive=True))}, STALE, KeepReason.ALIVE),
+        ({"workers": (worker(braked=True),)}, STALE, KeepReason.BRAKED),
         # Claimed anew after the worker was last heard: the lease counts from there.
-        ({"since": T0 + MINUTE, "touched_at": T0 + MINUTE}, STALE + MINUTE - 0.001, Held.FRESH),
+        ({"since": T0 + MINUTE, "touched_at": T0 + MINUTE}, STALE + MINUTE - 0.001, KeepReason.FRESH),
         ({"since": T0 + MINUTE, "touched_at": T0 + MINUTE}, STALE + MINUTE, None),
         # Its account did something there.
-        ({"touched_at": T0 + 2 * MINUTE}, STALE + MINUTE, Held.FRESH),
+        ({"touched_at": T0 + 2 * MINUTE}, STALE + MINUTE, KeepReason.FRESH),
         ({"touched_at": T0 + 2 * MINUTE}, STALE + 2 * MINUTE, None),
     ],
 )
-def test_each_criterion_and_its_boundary(changes: dict[str, Any], now: float, held: Held | None) -> None:
-    assert verdict(signs(**changes), now).held == held
+def test_each_criterion_and_its_boundary(
+    changes: dict[str, Any], now: float, reason: KeepReason | None
+) -> None:
+    assert verdict(signs(**changes), now).keep_reason == reason
 
 
 @pytest.mark.parametrize("workers", [(), (worker(heard_at=None),)])
 def test_a_lock_without_any_heartbeat_has_a_grace(workers: tuple[WorkerSigns, ...]) -> None:
     """It counts from the claim, and not before this hub could have heard the worker."""
     lock = signs(workers=workers, since=T0, touched_at=T0, watched_from=T0 - 100)
-    assert verdict(lock, T0 + LEASE + GRACE - 0.001).held is Held.FRESH
+    assert verdict(lock, T0 + LEASE + GRACE - 0.001).keep_reason is KeepReason.FRESH
     assert verdict(lock, T0 + LEASE + GRACE).stale
     started_late = replace(lock, watched_from=T0 + 3600)
-    assert verdict(started_late, T0 + 3600 + LEASE + GRACE - 0.001).held is Held.FRESH
+    assert verdict(started_late, T0 + 3600 + LEASE + GRACE - 0.001).keep_reason is KeepReason.FRESH
     assert verdict(started_late, T0 + 3600 + LEASE + GRACE).stale
 
 
@@ -86,11 +88,11 @@ def test_of_several_workers_the_longest_lease_counts() -> None:
     judged = verdict(lock, STALE + 60)
     assert judged.stale
     assert judged.worker_id == "w-2"
-    assert verdict(lock, STALE + 59.999).held is Held.FRESH
+    assert verdict(lock, STALE + 59.999).keep_reason is KeepReason.FRESH
 
 
 def test_the_time_in_which_the_hub_did_not_look_counts_for_nobody() -> None:
-    assert verdict(signs(), STALE, lambda start, wait: start + wait + 300.0).held is Held.FRESH
+    assert verdict(signs(), STALE, lambda start, wait: start + wait + 300.0).keep_reason is KeepReason.FRESH
 
 
 # --- laws -------------------------------------------------------------------------------------------------

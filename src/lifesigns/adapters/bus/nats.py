@@ -6,7 +6,7 @@ from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from lifesigns.adapters.bus.delivery import WAITING_MAX
-from lifesigns.adapters.bus.server_bus import Line, Receive, ServerBus
+from lifesigns.adapters.bus.server_bus import Receive, ServerBus, ServerConnection
 from lifesigns.errors import AdapterError, UsageError
 
 _PAYLOAD_MAX: Final = 1024 * 1024
@@ -27,14 +27,14 @@ class NatsBus(ServerBus):
         name = ",".join(self._servers)
         super().__init__(name, self._open, payload_max=_PAYLOAD_MAX, waiting_max=waiting_max)
 
-    async def _open(self, receive: Receive) -> Line:
+    async def _open(self, receive: Receive) -> ServerConnection:
         try:
-            from lifesigns.adapters.bus.nats_line import open_line
+            from lifesigns.adapters.bus.nats_connection import open_connection
         except ModuleNotFoundError as error:
             raise AdapterError(
                 "a NATS bus needs the package nats-py: pip install 'lifesigns[nats]'", transient=False
             ) from error
-        return await open_line(self._servers, self._user, self._password, receive, self.unwanted)
+        return await open_connection(self._servers, self._user, self._password, receive, self.unwanted)
 
 
 def _parse(text: str) -> SplitResult:

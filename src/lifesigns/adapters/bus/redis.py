@@ -6,7 +6,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from lifesigns.adapters.bus.delivery import WAITING_MAX
-from lifesigns.adapters.bus.server_bus import Line, Receive, ServerBus
+from lifesigns.adapters.bus.server_bus import Receive, ServerBus, ServerConnection
 from lifesigns.errors import AdapterError, UsageError
 
 _PAYLOAD_MAX: Final = 8 * 1024 * 1024
@@ -36,11 +36,11 @@ class RedisBus(ServerBus):
         name = f"{scheme}://{place}"
         super().__init__(name, self._open, payload_max=_PAYLOAD_MAX, waiting_max=waiting_max)
 
-    async def _open(self, receive: Receive) -> Line:
+    async def _open(self, receive: Receive) -> ServerConnection:
         try:
-            from lifesigns.adapters.bus.redis_line import open_line
+            from lifesigns.adapters.bus.redis_connection import open_connection
         except ModuleNotFoundError as error:
             raise AdapterError(
                 "a Redis bus needs the package redis: pip install 'lifesigns[redis]'", transient=False
             ) from error
-        return await open_line(self._url, self._name, self._payload_max, receive)
+        return await open_connection(self._url, self._name, self._payload_max, receive)

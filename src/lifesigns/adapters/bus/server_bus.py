@@ -1,11 +1,11 @@
-"""A bus with a server: one line at a time, reconnected when it is lost.
+"""A bus with a server: one connection at a time, reconnected when it is lost.
 
-This has what the servers have in common; a `Line` is what differs: one connection (or two) for as long as it lasts. We
+This has what the servers have in common; a `ServerConnection` is what differs: one (of Redis two) for as long as it lasts. We
 do not use the drivers' own reconnecting. Each does it differently, keeps other things meanwhile, and gives up for other
 reasons (nats-py for good at any error of the server), while the port promises one behaviour.
 
-A line is lost when its connection ends, or when the server does not answer: then it is frozen, or the network swallows
-everything. What was not sent on a lost line is dropped, because `publish` promises nothing without `flush`.
+A connection is lost when it ends, or when the server does not answer: then it is frozen, or the network swallows
+everything. What was not sent on a lost connection is dropped, because `publish` promises nothing without `flush`.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ CONNECT_FOR: Final = 5.0
 ANSWER_FOR: Final = 4.0
 """Seconds for an answer: long for any network; with the check below we notice a frozen server within 9 s."""
 CHECK_EVERY: Final = 5.0
-"""Seconds between checks of a quiet line. A wake-up costs up to 0.3 ms: one a second would be half of a sender's
+"""Seconds between checks of a quiet connection. A wake-up costs up to 0.3 ms: one a second would be half of a sender's
 budget, and a sender that flushes after each batch notices sooner by itself."""
 _RETRY_FIRST_AFTER: Final = 0.05
 _RETRY_MAX_AFTER: Final = 1.0
 """Seconds between attempts, doubled up to here: all clients are back about a second after the server is. Searching
 takes a thousandth or two of a core; at 2 s a sender was sometimes back only after 5 s."""
 BACKLOG_MAX: Final = 256 * 1024
-"""Bytes in the line that the network has not taken; above this, a publisher waits."""
+"""Bytes in the connection that the network has not taken; above this, a publisher waits."""
 
 Receive = Callable[[str, str, bytes], None]
 """Pattern, subject, payload."""
 
 
-class Line(Protocol):
+class ServerConnection(Protocol):
     """One connection to a server. All methods except `close` return without waiting for the network."""
 
     lost: asyncio.Future[str]
-    """Done, with the reason, when the line carries no more."""
+    """Done, with the reason, when the connection carries no more."""
     refusal: str | None
     """What the server last refused to do for us, in its words."""
     payload_max: int
@@ -65,8 +65,8 @@ class Line(Protocol):
         """Close at once without sending anything more, soon and in any state of the server."""
 
 
-Dial = Callable[[Receive], Awaitable[Line]]
-"""A new line, or `AdapterError`; a cancelled attempt leaves nothing open."""
+Dial = Callable[[Receive], Awaitable[ServerConnection]]
+"""A new connection, or `AdapterError`; a cancelled attempt leaves nothing open."""
 
 
 class ServerBus:
@@ -80,7 +80,7 @@ class ServerBus:
         self._dial = dial
         self._payload_max = payload_max
         self._waiting_max = waiting_max
-        self._line: Line | None = None
+        self._connection: ServerConnection | None = None
         self._deliveries: dict[str, list[Delivery]] = {}
         self._unwanted: Unwanted | None = None
         self._keeper: asyncio.Task[None] | None = None
@@ -95,7 +95,7 @@ class ServerBus:
 
     @property
     def connected(self) -> bool:
-        return self._line is not None and not self._line.lost.done()
+        return self._connection is not None and not self._connection.lost.done()
 
     async def connect(self) -> None:
         """Connect to the server, or fail. From then on the bus reconnects by itself, for ever."""
@@ -103,32 +103,34 @@ class ServerBus:
             self._refuse_if_closed()
             if self._keeper is not None:
                 return
-            line = await self._reach()
+            connection = await self._reach()
             try:
                 self._refuse_if_closed()
             except AdapterError:
-                await line.close()
+                await connection.close()
                 raise
-            self._line = line
-            self._keeper = asyncio.create_task(self._keep(line), name=f"keeps the line to {self._name}")
+            self._connection = connection
+            self._keeper = asyncio.create_task(
+                self._keep(connection), name=f"keeps the connection to {self._name}"
+            )
 
     async def publish(self, subject: str, payload: bytes) -> None:
         """Send. Fails at once while disconnected, and within `ANSWER_FOR` if the server takes nothing."""
         check_subject(subject)
-        line = self._living_line()
+        connection = self._living_connection()
         check_payload(f"the bus {self._name}", subject, payload, self._payload_max)
-        if line.backlog > BACKLOG_MAX:
+        if connection.backlog > BACKLOG_MAX:
             await asyncio.sleep(0)  # Give the network a turn, if it had none yet.
-            if line.backlog > BACKLOG_MAX:
-                await self._answer(line)
-            line = self._living_line()
-        await line.send(subject, payload)
+            if connection.backlog > BACKLOG_MAX:
+                await self._answer(connection)
+            connection = self._living_connection()
+        await connection.send(subject, payload)
 
     async def flush(self) -> None:
         """Return when the server has everything published before."""
-        line = self._living_line()
-        await self._answer(line)
-        self._raise_refusal(line)
+        connection = self._living_connection()
+        await self._answer(connection)
+        self._raise_refusal(connection)
 
     async def subscribe(self, pattern: str, hear: Hear) -> Delivery:
         """Receive what is published from now on; while disconnected, from the reconnect on."""
@@ -155,8 +157,8 @@ class ServerBus:
         """Send what is pending, then disconnect."""
         self._closed = True
         try:
-            if self._line is not None and not self._line.lost.done():
-                await self._answer(self._line)
+            if self._connection is not None and not self._connection.lost.done():
+                await self._answer(self._connection)
         except AdapterError as error:
             logger.warning("%s: closed without knowing whether all was sent: %s", self._name, error)
         finally:
@@ -166,9 +168,9 @@ class ServerBus:
         if self._keeper is not None:
             self._keeper.cancel()
             await asyncio.wait({self._keeper})
-        if self._line is not None:
-            await self._line.close()
-            self._line = None
+        if self._connection is not None:
+            await self._connection.close()
+            self._connection = None
         for deliveries in self._deliveries.values():
             for delivery in deliveries:
                 delivery.cease()
@@ -179,16 +181,16 @@ class ServerBus:
     async def _begin(self, delivery: Delivery) -> None:
         others = self._deliveries.setdefault(delivery.pattern, [])
         others.append(delivery)
-        line = self._line
-        if line is None or line.lost.done():
+        connection = self._connection
+        if connection is None or connection.lost.done():
             return  # The reconnect subscribes to everything.
         if len(others) == 1:
-            await line.listen(delivery.pattern)
+            await connection.listen(delivery.pattern)
         try:
-            await self._answer(line)
+            await self._answer(connection)
         except AdapterError:
             return
-        self._raise_refusal(line)
+        self._raise_refusal(connection)
 
     async def _forget(self, delivery: Delivery) -> None:
         deliveries = self._deliveries.get(delivery.pattern, [])
@@ -196,8 +198,8 @@ class ServerBus:
             deliveries.remove(delivery)
             if not deliveries:
                 del self._deliveries[delivery.pattern]
-                if self._line is not None and not self._line.lost.done():
-                    await self._line.unlisten(delivery.pattern)
+                if self._connection is not None and not self._connection.lost.done():
+                    await self._connection.unlisten(delivery.pattern)
 
     def _receive(self, pattern: str, subject: str, payload: bytes) -> None:
         if self._unwanted is not None and self._unwanted.drops(subject):
@@ -205,55 +207,55 @@ class ServerBus:
         for delivery in self._deliveries.get(pattern, ()):
             delivery.put(subject, payload)
 
-    # The line
+    # The connection
 
-    async def _reach(self) -> Line:
+    async def _reach(self) -> ServerConnection:
         try:
             async with asyncio.timeout(CONNECT_FOR):
-                line = await self._dial(self._receive)
+                connection = await self._dial(self._receive)
         except TimeoutError as error:
             raise AdapterError(f"no answer from {self._name} within {CONNECT_FOR:g} s") from error
-        self._payload_max = line.payload_max
+        self._payload_max = connection.payload_max
         self._answered_at = asyncio.get_running_loop().time()
-        return line
+        return connection
 
-    async def _keep(self, line: Line) -> None:
+    async def _keep(self, connection: ServerConnection) -> None:
         while True:
             try:
-                await self._watch(line)
+                await self._watch(connection)
             finally:
-                await line.close()
-            self._line = None
+                await connection.close()
+            self._connection = None
             self.losses += 1
-            logger.warning("lost the connection to %s: %s", self._name, line.lost.result())
-            line = await self._reconnect()
-            self._line = line
+            logger.warning("lost the connection to %s: %s", self._name, connection.lost.result())
+            connection = await self._reconnect()
+            self._connection = connection
             logger.warning("found %s again", self._name)
 
-    async def _watch(self, line: Line) -> None:
+    async def _watch(self, connection: ServerConnection) -> None:
         """Return when it is lost; ask the server whenever it has not answered for a while."""
         loop = asyncio.get_running_loop()
-        while not line.lost.done():
+        while not connection.lost.done():
             quiet_for = loop.time() - self._answered_at
             if quiet_for < CHECK_EVERY:
-                await asyncio.wait({line.lost}, timeout=CHECK_EVERY - quiet_for)
+                await asyncio.wait({connection.lost}, timeout=CHECK_EVERY - quiet_for)
                 continue
             try:
-                await self._answer(line)
+                await self._answer(connection)
             except AdapterError:
                 return
-            if line.refusal is not None:
-                logger.warning("%s refused: %s", self._name, line.refusal)
-                line.refusal = None
+            if connection.refusal is not None:
+                logger.warning("%s refused: %s", self._name, connection.refusal)
+                connection.refusal = None
 
-    async def _reconnect(self) -> Line:
+    async def _reconnect(self) -> ServerConnection:
         wait_for = _RETRY_FIRST_AFTER
         while True:
             # Chance keeps a thousand agents from reconnecting at the same moment.
             await asyncio.sleep(wait_for * random.uniform(0.5, 1.0))  # noqa: S311 -- no secret
             wait_for = min(wait_for * 2, _RETRY_MAX_AFTER)
             try:
-                line = await self._reach()
+                connection = await self._reach()
             except AdapterError as error:
                 logger.debug("%s is still away: %s", self._name, error)
                 continue
@@ -261,32 +263,32 @@ class ServerBus:
                 logger.exception("%s cannot be reached", self._name)
                 continue
             try:
-                await self._subscribe_all(line)
+                await self._subscribe_all(connection)
             except AdapterError as error:
                 logger.debug("%s was lost again at once: %s", self._name, error)
-                await line.close()
+                await connection.close()
             except BaseException:
-                await line.close()
+                await connection.close()
                 raise
             else:
-                return line
+                return connection
 
-    async def _subscribe_all(self, line: Line) -> None:
+    async def _subscribe_all(self, connection: ServerConnection) -> None:
         """Restore the subscriptions. They may change meanwhile: in the end the server has exactly ours."""
         at_server: set[str] = set()
         while at_server != self._deliveries.keys():
             ours = set(self._deliveries)
             for pattern in ours - at_server:
-                await line.listen(pattern)
+                await connection.listen(pattern)
             for pattern in at_server - ours:
-                await line.unlisten(pattern)
+                await connection.unlisten(pattern)
             at_server = ours
-            await self._answer(line)
+            await self._answer(connection)
 
-    async def _answer(self, line: Line) -> None:
-        """Wait for an answer; give up a line without one."""
-        answer = line.ask()
-        either: set[asyncio.Future[Any]] = {answer, line.lost}
+    async def _answer(self, connection: ServerConnection) -> None:
+        """Wait for an answer; give up a connection without one."""
+        answer = connection.ask()
+        either: set[asyncio.Future[Any]] = {answer, connection.lost}
         # Twice half of the time: if our own loop stood still, the first wait ends before anything that arrived
         # meanwhile was read, and the second sees the answer.
         for _ in range(2):
@@ -294,18 +296,18 @@ class ServerBus:
             if answer.done() and not answer.cancelled() and answer.exception() is None:
                 self._answered_at = asyncio.get_running_loop().time()
                 return
-            if answer.done() or line.lost.done():
+            if answer.done() or connection.lost.done():
                 break
-        if not line.lost.done():
+        if not connection.lost.done():
             failure = None if not answer.done() or answer.cancelled() else answer.exception()
-            line.lost.set_result(str(failure) if failure else f"no answer within {ANSWER_FOR:g} s")
-        raise AdapterError(f"lost the connection to {self._name}: {line.lost.result()}")
+            connection.lost.set_result(str(failure) if failure else f"no answer within {ANSWER_FOR:g} s")
+        raise AdapterError(f"lost the connection to {self._name}: {connection.lost.result()}")
 
-    def _living_line(self) -> Line:
-        line = self._line
-        if line is None or self._closed or line.lost.done():
+    def _living_connection(self) -> ServerConnection:
+        connection = self._connection
+        if connection is None or self._closed or connection.lost.done():
             raise self._unavailable()
-        return line
+        return connection
 
     def _refuse_if_closed(self) -> None:
         if self._closed:
@@ -318,7 +320,7 @@ class ServerBus:
             return AdapterError(f"the bus {self._name} is not connected: connect() first")
         return AdapterError(f"the connection to {self._name} is lost, and being looked for")
 
-    def _raise_refusal(self, line: Line) -> None:
-        refusal, line.refusal = line.refusal, None
+    def _raise_refusal(self, connection: ServerConnection) -> None:
+        refusal, connection.refusal = connection.refusal, None
         if refusal is not None:
             raise AdapterError(f"{self._name} refused: {refusal}", transient=False)

@@ -23,7 +23,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from lifesigns import wire
-from lifesigns.adapters.link.http_line import Line, Reply, Target
+from lifesigns.adapters.link.http_connection import HttpConnection, Reply, Target
 from lifesigns.core.effects import Order, SendPing
 from lifesigns.core.signals import Beat, Report
 from lifesigns.errors import AdapterError, UsageError, WireError
@@ -104,8 +104,8 @@ class HttpLink:
         self._beats_seal = self._reports_seal = None
         if signer is not None:
             self._beats_seal, self._reports_seal = Seal(signer), Seal(signer)
-        self._beats_line = Line(self._target, token)
-        self._reports_line = Line(self._target, token)
+        self._beats_connection = HttpConnection(self._target, token)
+        self._reports_connection = HttpConnection(self._target, token)
         """For reports and acknowledgements."""
         self._obey: Callable[[Order], bool] | None = None
         self._followed: dict[str, None] = {}
@@ -125,7 +125,7 @@ class HttpLink:
 
     async def open(self, obey: Callable[[Order], bool]) -> None:
         self._obey = obey
-        await self._beats_line.connect()
+        await self._beats_connection.connect()
 
     async def follow(self, agent_id: str) -> None:
         self._followed[agent_id] = None
@@ -138,13 +138,15 @@ class HttpLink:
     tells_stopping = False
 
     async def carry_beats(self, beats: Sequence[Beat]) -> bool:
-        await self._post(self._beats_line, self._beats_seal, "/api/v1/beats", beats, wire.encode_beat)
+        await self._post(self._beats_connection, self._beats_seal, "/api/v1/beats", beats, wire.encode_beat)
         return True
 
     async def carry_reports(self, number: int, reports: Sequence[Report]) -> None:
         encode = partial(wire.encode_signal, sent_at=time.time())
         key = f"{self._name}/{number}"
-        await self._post(self._reports_line, self._reports_seal, "/api/v1/signals", reports, encode, key)
+        await self._post(
+            self._reports_connection, self._reports_seal, "/api/v1/signals", reports, encode, key
+        )
 
     async def upload(self, state: SavedState) -> bool:
         saved = state.saved
@@ -159,11 +161,11 @@ class HttpLink:
         query = urlencode({name: value for name, value in parameters.items() if value})
         task, checkpoint = quote(saved.task_id, safe=""), quote(saved.checkpoint_id, safe="")
         path = f"/api/v1/tasks/{task}/checkpoints/{checkpoint}?{query}"
-        line = Line(self._target, self._token)  # Its own connection: beats do not wait behind it.
+        connection = HttpConnection(self._target, self._token)  # Its own: beats do not wait behind it.
         try:
-            reply = await line.ask("PUT", path, state.content, answer_for=UPLOAD_FOR)
+            reply = await connection.ask("PUT", path, state.content, answer_for=UPLOAD_FOR)
         finally:
-            line.close()
+            connection.close()
         if reply.status in NOT_KEPT:
             log.warning(
                 "%s does not keep checkpoint %s: %s", self._target.url, saved.checkpoint_id, _explain(reply)
@@ -179,14 +181,14 @@ class HttpLink:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._beats_line.close()
-        self._reports_line.close()
+        self._beats_connection.close()
+        self._reports_connection.close()
 
     # --- sending --------------------------------------------------------------------------------------------------
 
     async def _post(
         self,
-        line: Line,
+        connection: HttpConnection,
         seal: Seal | None,
         path: str,
         items: Sequence[T],
@@ -201,7 +203,7 @@ class HttpLink:
         # The same items come in the same parts each time: all that changes is when they are sent, and that is of one length.
         for n, body in enumerate(wire.pack(parts, BATCH_MAX - LINE_MAX)):
             sealed = body if seal is None else seal.signed(body)
-            reply = await line.ask("POST", path, sealed, key=f"{key}.{n}" if key else "")
+            reply = await connection.ask("POST", path, sealed, key=f"{key}.{n}" if key else "")
             if reply.status in REFUSED:
                 self.rejected += 1
                 log.error("%s%s refused a message: %s", self._target.url, path, _explain(reply))
@@ -257,12 +259,14 @@ class HttpLink:
 
     async def _poll(self, agents: list[str]) -> None:
         """Poll for orders, for ever."""
-        line = Line(self._target, self._token)
+        connection = HttpConnection(self._target, self._token)
         failures, rest = 0, SETTLE_FOR
         try:
             while True:
                 try:
-                    reply = await line.ask("GET", self._poll_path(agents), answer_for=POLL_FOR + POLL_MARGIN)
+                    reply = await connection.ask(
+                        "GET", self._poll_path(agents), answer_for=POLL_FOR + POLL_MARGIN
+                    )
                     self._check(reply)
                     answer = self._read(reply)
                 except AdapterError as error:
@@ -277,7 +281,7 @@ class HttpLink:
                     await asyncio.sleep(rest)  # A hub that does not wait must not make us spin.
                     rest = min(2 * rest, STALE_REST_MAX) if answer.orders else SETTLE_FOR
         finally:
-            line.close()
+            connection.close()
 
     def _poll_path(self, agents: list[str]) -> str:
         query = [
@@ -337,7 +341,9 @@ class HttpLink:
 
     async def _acknowledge(self, order: Order) -> None:
         agent, order_id = quote(order.agent_id, safe=""), quote(order.order_id, safe="")
-        reply = await self._reports_line.ask("POST", f"/api/v1/agents/{agent}/orders/{order_id}/ack", b"")
+        reply = await self._reports_connection.ask(
+            "POST", f"/api/v1/agents/{agent}/orders/{order_id}/ack", b""
+        )
         if reply.status != 404:  # It was settled or acknowledged before: polls may overtake us.
             self._check(reply)
         self._acknowledged[order.order_id] = time.monotonic()

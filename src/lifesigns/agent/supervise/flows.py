@@ -22,7 +22,7 @@ _SCREEN_TAKEN: Final = b"\x1b[?1049h"
 _SCREEN_GIVEN_BACK: Final = b"\x1b[?1049l"
 
 
-class Line:
+class Cursor:
     """Where the next byte goes on a screen or in a file. Sinks to the same place share it."""
 
     def __init__(self) -> None:
@@ -39,9 +39,9 @@ class Line:
 class Sink:
     """A file we write to, as fast as it accepts bytes."""
 
-    def __init__(self, fd: int, line: Line | None = None) -> None:
+    def __init__(self, fd: int, cursor: Cursor | None = None) -> None:
         self.fd = fd
-        self.line = line or Line()
+        self.cursor = cursor or Cursor()
         self.pending = bytearray()
         self.error: OSError | None = None
         self._room = select.poll()
@@ -51,7 +51,7 @@ class Sink:
     def put(self, data: bytes) -> None:
         """Write this, now or later."""
         if data and self.error is None:
-            self.line.passed(data)
+            self.cursor.passed(data)
             self.pending += data
             self.push()
 

@@ -230,7 +230,7 @@ class Life:
     def _waiting(self, now: float) -> Iterator[Signal]:
         """Reports that it waits for its user, with its question; and that it no longer does. While the user types,
         the line on the screen is theirs and tells us nothing new."""
-        if self.streams.input is not None and not self.streams.input.line.at_start:
+        if self.streams.input is not None and not self.streams.input.cursor.at_start:
             return
         asked = self._question
         self._question = self.question() if now - self.output_at >= ASKS_AFTER else None

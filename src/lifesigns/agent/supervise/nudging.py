@@ -83,7 +83,7 @@ class Nudge:
         sink = streams.input
         if sink is None or sink.error is not None:
             return self._failed("its stdin is closed")
-        if sink.pending or not sink.line.at_start or now - quiet_since < QUIET_FOR:
+        if sink.pending or not sink.cursor.at_start or now - quiet_since < QUIET_FOR:
             late = now >= self._given_up_at
             return self._failed("it was never quiet, or a line was being typed") if late else None
         if asks():

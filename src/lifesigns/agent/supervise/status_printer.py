@@ -44,22 +44,22 @@ class StatusPrinter:
         self.flush(now)
 
     def wake_at(self) -> float:
-        if not self._waiting or self._sink.pending or self._sink.line.full_screen:
+        if not self._waiting or self._sink.pending or self._sink.cursor.full_screen:
             return math.inf
         return self._waiting[0][0] + WAIT_MAX
 
     def flush(self, now: float, *, last: bool = False) -> None:
         """Print what fits now; at the very end, everything."""
-        line = self._sink.line
+        cursor = self._sink.cursor
         while self._waiting:
             since, text = self._waiting[0]
-            if not last and (self._sink.pending or line.full_screen):
+            if not last and (self._sink.pending or cursor.full_screen):
                 return
-            if not line.at_start and not last and now < since + WAIT_MAX:
+            if not cursor.at_start and not last and now < since + WAIT_MAX:
                 return
             self._waiting.popleft()
             end = "\r\n" if self._is_raw() else "\n"
-            begin = "" if line.at_start else end
+            begin = "" if cursor.at_start else end
             self._sink.put(f"{begin}{text}{end}".encode(errors="replace"))
 
     def _json(self, verdict: StatusMessage) -> str:

@@ -40,7 +40,7 @@ class OwnStreams:
         _fill_holes()
         self.tty = {fd: os.isatty(fd) for fd in (STDIN, STDOUT, STDERR)}
         self.out = Sink(STDOUT)
-        self.err = Sink(STDERR, self.out.line if _same_place(STDOUT, STDERR) else None)
+        self.err = Sink(STDERR, self.out.cursor if _same_place(STDOUT, STDERR) else None)
         self.terminal: Terminal | None = None
         shown = next((fd for fd in (STDIN, STDOUT, STDERR) if self.tty[fd]), None)
         if shown is not None:
@@ -207,7 +207,7 @@ class Streams:
             self._close(sink.fd)
         else:
             end = modes.key(self.pty, termios.VEOF) or b"\x04"
-            sink.put(end if sink.line.at_start else end + end)
+            sink.put(end if sink.cursor.at_start else end + end)
 
     def resize(self) -> None:
         """The child's terminal is as large as ours."""

@@ -26,7 +26,7 @@ from lifesigns.hub.locks.holders import Holders, issue_of
 from lifesigns.hub.locks.lock_reader import LockReader
 from lifesigns.hub.locks.releasing import TAKEN_OVER_AFTER, Releaser, StaleLock, is_claimed, unfinished
 from lifesigns.hub.locks.rules import LockRules
-from lifesigns.hub.locks.staleness import Held, Verdict
+from lifesigns.hub.locks.staleness import KeepReason, Verdict
 from lifesigns.hub.locks.wording import anonymous
 from lifesigns.hub.locks.worker_comments import WorkerComments
 from lifesigns.ports import Event, Store
@@ -177,7 +177,7 @@ class LockWatch:
             return
         verdict, lock = judged
         if not verdict.stale:
-            if verdict.held is Held.FRESH:
+            if verdict.keep_reason is KeepReason.FRESH:
                 self._next_at = min(self._next_at, verdict.stale_at)
             await self._take_back(issue.ref)
         elif self._budget.room(now) >= RELEASE_WRITES:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from lifesigns.ports.issues import IssueEvent
 
 
-class Held(StrEnum):
+class KeepReason(StrEnum):
     """Why a lock stays."""
 
     NOT_CLAIMED = "it is no lock: the label or the assignee is missing"
@@ -66,7 +66,7 @@ class LockSigns:
 class Verdict(NamedTuple):
     """Stale, or why not; and when it will be if nothing more is heard."""
 
-    held: Held | None
+    keep_reason: KeepReason | None
     stale_at: float
     silent_since: float
     worker_id: str
@@ -74,7 +74,7 @@ class Verdict(NamedTuple):
 
     @property
     def stale(self) -> bool:
-        return self.held is None
+        return self.keep_reason is None
 
 
 def verdict(signs: LockSigns, now: float, due: Callable[[float, float], float] | None = None) -> Verdict:
@@ -89,7 +89,7 @@ def verdict(signs: LockSigns, now: float, due: Callable[[float, float], float] |
         wait = max((one.lease + one.grace for one in signs.workers), default=signs.lease + signs.grace)
         stale_at = due(max(signs.touched_at, signs.since, signs.watched_from), wait)
         silent_since = max(signs.touched_at, signs.since)
-    return Verdict(_held(signs, stale_at, now), stale_at, silent_since, last)
+    return Verdict(_keep_reason(signs, stale_at, now), stale_at, silent_since, last)
 
 
 def _plain(start: float, wait: float) -> float:
@@ -101,20 +101,20 @@ def _lease_ends(signs: LockSigns, worker: WorkerSigns, due: Callable[[float, flo
     return due(max(worker.heard_at, signs.touched_at, signs.since), worker.lease)
 
 
-def _held(signs: LockSigns, stale_at: float, now: float) -> Held | None:
+def _keep_reason(signs: LockSigns, stale_at: float, now: float) -> KeepReason | None:
     if not signs.claimed:
-        return Held.NOT_CLAIMED
+        return KeepReason.NOT_CLAIMED
     if signs.persons:
-        return Held.BY_PERSON
+        return KeepReason.BY_PERSON
     if signs.blind:
-        return Held.BLIND
+        return KeepReason.BLIND
     if any(worker.alive for worker in signs.workers):
-        return Held.ALIVE
+        return KeepReason.ALIVE
     if signs.claimed_by is not None:
-        return Held.CLAIMED
+        return KeepReason.CLAIMED
     if any(worker.braked for worker in signs.workers):
-        return Held.BRAKED
-    return Held.FRESH if now < stale_at else None
+        return KeepReason.BRAKED
+    return KeepReason.FRESH if now < stale_at else None
 
 
 # --- what the tracker says ----------------------------------------------------------------------------

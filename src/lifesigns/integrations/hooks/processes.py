@@ -7,8 +7,8 @@ from enum import Enum, auto
 from pathlib import Path
 
 
-class Life(Enum):
-    """How a process is."""
+class ProcessState(Enum):
+    """The state of a process."""
 
     RUNS = auto()
     HALTED = auto()
@@ -22,14 +22,14 @@ def started(pid: int) -> str:
     return "" if fields is None or fields[0] in ("Z", "X") else fields[19]
 
 
-def look(pid: int, since: str) -> Life:
+def look(pid: int, since: str) -> ProcessState:
     """How the process with this pid is that started then; `since` is empty where the system does not tell."""
     if not Path("/proc/self/stat").exists():
-        return Life.RUNS if _exists(pid) else Life.GONE
+        return ProcessState.RUNS if _exists(pid) else ProcessState.GONE
     fields = _stat(pid)
     if fields is None or fields[0] in ("Z", "X") or (since and fields[19] != since):
-        return Life.GONE
-    return Life.HALTED if fields[0] in ("T", "t") else Life.RUNS
+        return ProcessState.GONE
+    return ProcessState.HALTED if fields[0] in ("T", "t") else ProcessState.RUNS
 
 
 def _stat(pid: int) -> list[str] | None:

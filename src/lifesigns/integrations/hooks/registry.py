@@ -87,7 +87,7 @@ class HookSessions:
             return known
         if origin.pid is not None:
             origin.started = origin.started or processes.started(origin.pid)
-            if processes.look(origin.pid, origin.started) is processes.Life.GONE:
+            if processes.look(origin.pid, origin.started) is processes.ProcessState.GONE:
                 origin = Origin(project=origin.project)  # In a container, or over: nothing to look at.
         if known is not None and origin.pid is None:
             return known
@@ -146,7 +146,10 @@ class HookSessions:
             if event.hook_event_name not in spool.LATE:
                 continue
             known = (program, event.session_id) in self._sessions
-            gone = origin.pid is None or processes.look(origin.pid, origin.started) is processes.Life.GONE
+            gone = (
+                origin.pid is None
+                or processes.look(origin.pid, origin.started) is processes.ProcessState.GONE
+            )
             if gone and not known:
                 continue  # It came and went while nobody looked.
             session = self.find(program, event, origin, "spool")
@@ -184,17 +187,17 @@ class HookSessions:
         """Look at every process, once."""
         for session in list(self._sessions.values()):
             said: list[Signal] = []
-            life = processes.Life.RUNS
+            state = processes.ProcessState.RUNS
             if session.pid is not None:
-                life = processes.look(session.pid, session.started)
+                state = processes.look(session.pid, session.started)
             elif now - session.spoke_at > FORGET_AFTER:
                 self._forget(session)
                 continue
             said += self._look_at_transcripts(session)
-            if life is processes.Life.GONE:
+            if state is processes.ProcessState.GONE:
                 said += self._gone(session)
             else:
-                if self._shows_life(session, life):
+                if self._shows_life(session, state):
                     said += self._beats(session, now)
                 quiet = now - max(session.stopping_at, session.spoke_at) > STOPPED_AFTER
                 if session.stopping and quiet and PROGRAMS[session.program].can_be_stopped:
@@ -202,11 +205,11 @@ class HookSessions:
                 said += self._turned(session, now)
             self._tell(said, now)
 
-    def _shows_life(self, session: Session, life: processes.Life) -> bool:
+    def _shows_life(self, session: Session, state: processes.ProcessState) -> bool:
         """A halted process is as good as gone while it has something to do; at rest it may be halted for long."""
         if session.pid is None or session.stopped:
             return False
-        return life is processes.Life.RUNS or not _is_busy(session.main)
+        return state is processes.ProcessState.RUNS or not _is_busy(session.main)
 
     def _beats(self, session: Session, now: float) -> Iterator[Signal]:
         for speaker in session.speakers():
@@ -392,7 +395,7 @@ def _lives_on(known: Session) -> bool:
     """Whether the process that we know is there, of a program whose hooks may be started by another one."""
     if not PROGRAMS[known.program].helpers_speak or known.pid is None:
         return False
-    return processes.look(known.pid, known.started) is not processes.Life.GONE
+    return processes.look(known.pid, known.started) is not processes.ProcessState.GONE
 
 
 def _is_same(known: Session, origin: Origin) -> bool:

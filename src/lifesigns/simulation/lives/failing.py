@@ -48,7 +48,7 @@ def catch_and_go_on(agent: SimulatedAgent) -> Life:
     )
     yield agent.chance.uniform(0.1, 5)
     agent.goes_on = False
-    agent.born()
+    agent.start()
     agent.register()
     agent.speak_up()
     agent.come_round()
@@ -178,7 +178,7 @@ def never_start(agent: SimulatedAgent) -> Life:
     agent.finish_task()
     yield from say_goodbye(agent)
     yield agent.chance.uniform(5, 20) * MINUTE
-    agent.born()
+    agent.start()
     agent.register()
     agent.fall_ill(Illness.NEVER_STARTED)
     yield FOREVER

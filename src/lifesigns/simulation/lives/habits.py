@@ -24,7 +24,7 @@ def begin(
     works_for: float = 0.0,
 ) -> Life:
     """It starts, says so, takes up a task, and works on it as it should for so long."""
-    agent.born()
+    agent.start()
     agent.say(
         s.AgentRegistered(
             agent_id=agent.id, incarnation=agent.incarnation, host=agent.host, policy=policy or None

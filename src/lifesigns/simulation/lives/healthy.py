@@ -127,7 +127,7 @@ def leave_and_return(agent: SimulatedAgent) -> Life:
     agent.finish_task()
     yield from say_goodbye(agent)
     yield agent.chance.uniform(5, 60) * MINUTE
-    agent.born()
+    agent.start()
     agent.register()
     slow = agent.chance.random() < 0.3
     grace = agent.policy.silence.grace
@@ -149,7 +149,7 @@ def restart(agent: SimulatedAgent) -> Life:
     """A deploy: the new life begins while the last messages of the old one are still on their way."""
     old, was_heard = agent.incarnation, agent.heard_life == agent.incarnation
     agent.stop()
-    agent.born()
+    agent.start()
     agent.register()
     yield agent.chance.uniform(0.5, 10)
     agent.speak_up()
@@ -220,7 +220,7 @@ def use_long_tools(agent: SimulatedAgent) -> Life:
 
 def send_what_a_document_lists(agent: SimulatedAgent) -> Life:
     """Beats and nothing else, for good."""
-    agent.born()
+    agent.start()
     agent.incarnation = None
     agent.capped = False  # It never registers, so the monitor knows of no budget; nor for its successors.
     agent.plain = agent.chance.choice((plain.swarm, plain.fleet, plain.worker))

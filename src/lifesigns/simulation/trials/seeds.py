@@ -21,7 +21,7 @@ FLEET: Final = 5 * MINUTE
 
 def _appear(agent: SimulatedAgent) -> None:
     """It exists, without an incarnation."""
-    agent.born()
+    agent.start()
     agent.incarnation = None
     agent.speaking = True
 
@@ -139,7 +139,7 @@ def worker_works(agent: SimulatedAgent) -> Life:
 
 def _answers_only(agent: SimulatedAgent, role: str) -> None:
     """It never beats by itself: only a ping makes it answer."""
-    agent.born()
+    agent.start()
     agent.incarnation = None
     agent.speaking = True
     agent.say(s.AgentRegistered(agent_id=agent.id, role=role))

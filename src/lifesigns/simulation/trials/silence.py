@@ -56,7 +56,7 @@ def killed_and_its_last_beats_straggle(agent: SimulatedAgent) -> Life:
 
 def never_heard(agent: SimulatedAgent) -> Life:
     """It was announced, and never beats."""
-    agent.born()
+    agent.start()
     agent.register()
     agent.fall_ill(Illness.NEVER_STARTED)
     yield FOREVER
@@ -113,7 +113,7 @@ def idles(agent: SimulatedAgent) -> Life:
 
 def starts_slowly(agent: SimulatedAgent) -> Life:
     """It takes nearly all the grace before its first beat."""
-    agent.born()
+    agent.start()
     agent.register()
     yield 0.9 * agent.policy.silence.grace
     agent.speak_up()
@@ -122,7 +122,7 @@ def starts_slowly(agent: SimulatedAgent) -> Life:
 
 def beats_unevenly(agent: SimulatedAgent) -> Life:
     """Its beats come early and late, by a third of an interval."""
-    agent.born()
+    agent.start()
     agent.register()
     yield 2.0
     agent.speaking = True
@@ -135,7 +135,7 @@ def beats_unevenly(agent: SimulatedAgent) -> Life:
 
 def loses_one_beat_in_ten(agent: SimulatedAgent) -> Life:
     """Its link is bad; it answers pings."""
-    agent.born()
+    agent.start()
     agent.register()
     yield 2.0
     agent.speaking = True

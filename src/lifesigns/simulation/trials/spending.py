@@ -41,7 +41,7 @@ def over_its_budget_by_its_beats(agent: SimulatedAgent) -> Life:
 
 def its_first_beat_says_all(agent: SimulatedAgent) -> Life:
     """It had used all of it before its first beat."""
-    agent.born()
+    agent.start()
     agent.say(s.AgentRegistered(agent_id=agent.id, incarnation=agent.incarnation, policy=MONEY))
     yield 2.0
     agent.beat.token_count, agent.beat.cost_usd = 5000, 5.0

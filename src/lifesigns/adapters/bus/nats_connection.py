@@ -24,19 +24,19 @@ _FOR_EVER: Final = 10**6
 cancel the future of that answer, and the late answer would then silently end its reading."""
 
 
-async def open_line(
+async def open_connection(
     servers: Sequence[str],
     user: str | None,
     password: str | None,
     receive: Receive,
     unwanted: WhatIsUnwanted,
-) -> NatsLine:
+) -> NatsConnection:
     """Connect to one of the servers, or raise `AdapterError`."""
-    line = NatsLine(receive, unwanted)
+    connection = NatsConnection(receive, unwanted)
     try:
-        await line.client.connect(
+        await connection.client.connect(
             servers=list(servers),
-            error_cb=line.note,
+            error_cb=connection.note,
             name="lifesigns",
             allow_reconnect=False,
             # The smallest value that ends: nats-py tries each server twice, then gives up.
@@ -50,20 +50,20 @@ async def open_line(
             token=user if password is None else None,
         )
     except (OSError, errors.Error, ValueError) as error:  # ValueError: the peer does not speak NATS.
-        await line.close()
-        cause = line.last_error or error
+        await connection.close()
+        cause = connection.last_error or error
         raise AdapterError(
             f"cannot connect to {','.join(servers)}: {_text(cause)}", transient=not _is_final(cause)
         ) from cause
     except BaseException:
-        await line.close()
+        await connection.close()
         raise
-    line.payload_max = line.client.max_payload
-    return line
+    connection.payload_max = connection.client.max_payload
+    return connection
 
 
-class NatsLine:
-    """A `Line` of `server_bus.py`."""
+class NatsConnection:
+    """A `ServerConnection` of `server_bus.py`."""
 
     def __init__(self, receive: Receive, unwanted: WhatIsUnwanted) -> None:
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()

@@ -76,7 +76,7 @@ def trust() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-class Line:
+class HttpConnection:
     """A connection that opens when needed, stays, and reopens after a loss. One request at a time."""
 
     def __init__(self, target: Target, token: str | None) -> None:

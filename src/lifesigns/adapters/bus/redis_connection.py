@@ -38,31 +38,31 @@ _OUR_SETTINGS: Final = {
 }
 
 
-async def open_line(url: str, name: str, payload_max: int, receive: Receive) -> RedisLine:
+async def open_connection(url: str, name: str, payload_max: int, receive: Receive) -> RedisConnections:
     """Connect to this server, or raise `AdapterError`."""
     settings: dict[str, Any] = {**parse_url(url), **_OUR_SETTINGS}
     kind: type[AbstractConnection] = settings.pop("connection_class", Connection)
     try:
-        line = RedisLine(kind(**settings), kind(**settings), payload_max, receive)
+        connection = RedisConnections(kind(**settings), kind(**settings), payload_max, receive)
     except TypeError as error:
         raise AdapterError(
             f"the address of {name} has an unknown parameter: {error}", transient=False
         ) from error
     try:
-        await line.open()
+        await connection.open()
     except (OSError, exceptions.RedisError) as error:
-        await line.close()
+        await connection.close()
         raise AdapterError(
             f"cannot connect to {name}: {_text(error)}", transient=not _is_final(error)
         ) from error
     except BaseException:
-        await line.close()
+        await connection.close()
         raise
-    return line
+    return connection
 
 
-class RedisLine:
-    """A `Line` of `server_bus.py`."""
+class RedisConnections:
+    """A `ServerConnection` of `server_bus.py`."""
 
     def __init__(
         self, sending: AbstractConnection, hearing: AbstractConnection, payload_max: int, receive: Receive
