@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lifesigns.cli.showing import sparkline
+from lifesigns.cli.output import sparkline
 from lifesigns.core.printable import clean
 from tests.agent.supervise.running import eventually
 from tests.cli.hub import HubInThread, hub_in_thread

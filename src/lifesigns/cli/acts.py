@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lifesigns.cli.output import answer, print_json, print_table
 from lifesigns.cli.requests import asks_a_hub, prints_json
 from lifesigns.cli.run import Duration
-from lifesigns.cli.showing import answer, print_json, print_table
 from lifesigns.core.printable import clean, spelled_out
 from lifesigns.errors import UsageError
 

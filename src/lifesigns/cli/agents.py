@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lifesigns.cli import showing
+from lifesigns.cli import output
+from lifesigns.cli.output import words
 from lifesigns.cli.requests import asks_a_hub, exit_if, prints_json
 from lifesigns.cli.say import say
-from lifesigns.cli.showing import words
 from lifesigns.core.health import Doing, Health
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def agents(client: Client, limit: int, everybody: bool, as_json: bool, **which: 
     _check(which["state"], which["doing"])
     shown, more = _all(client, conditions) if everybody else _neediest(client, conditions, limit)
     if as_json:
-        showing.print_json({"agents": shown, "more": more})
+        output.print_json({"agents": shown, "more": more})
     else:
         _print(shown, more, filtered=bool(conditions))
     exit_if(any(agent.unwell for agent in shown))
@@ -72,17 +72,17 @@ def _print(shown: list[AgentHealth], more: bool, *, filtered: bool) -> None:
     rows = [
         (
             agent.agent_id,
-            words(agent.state, showing.STYLES[agent.state]),
-            showing.since(agent.state_changed_at, now),
+            words(agent.state, output.STYLES[agent.state]),
+            output.since(agent.state_changed_at, now),
             agent.doing,
             words(agent.task_id or "", most=40),
-            showing.since(agent.last_heartbeat, now),
-            showing.why(agent),
+            output.since(agent.last_heartbeat, now),
+            output.why(agent),
         )
         for agent in shown
     ]
     headings = ("agent", "state", "for", "doing", "task", "last beat", "why")
     none = "Nobody like that." if filtered else "No agent has been heard of yet."
-    showing.print_table(headings, rows, none=none)
+    output.print_table(headings, rows, none=none)
     if more:
         say(f"The {len(shown)} who need somebody most. There are more: --limit, --all.")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from lifesigns.cli.output import answer, print_json, print_table, since, words
 from lifesigns.cli.requests import ListingGroup, asks_a_hub, exit_if, finds_a_hub, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.cli.say import say
-from lifesigns.cli.showing import answer, print_json, print_table, since, words
 from lifesigns.core.printable import clean
 from lifesigns.errors import UsageError
 

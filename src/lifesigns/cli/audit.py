@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from lifesigns.cli import audit_verify
+from lifesigns.cli.output import print_json, print_table, words
 from lifesigns.cli.requests import ListingGroup, asking, asks_a_hub, finds_a_hub, prints_json
 from lifesigns.cli.say import say
-from lifesigns.cli.showing import print_json, print_table, words
 from lifesigns.errors import UsageError
 
 if TYPE_CHECKING:

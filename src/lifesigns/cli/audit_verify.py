@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import click
 
-from lifesigns.cli import showing
+from lifesigns.cli import output
 from lifesigns.cli.progress import progress
 from lifesigns.cli.requests import INTERRUPTED, asking, exit_if, finds_a_hub, prints_json, with_group_options
 from lifesigns.cli.secret_options import Secret
@@ -243,7 +243,7 @@ def _print(verdict: AuditVerdict, keys: Sequence[bytes], *, as_json: bool, by_pr
 
     names = [key_name(key) for key in keys]
     if as_json:
-        showing.print_json(
+        output.print_json(
             {
                 "verified": verdict.good,
                 "entries": verdict.entries,
@@ -259,7 +259,7 @@ def _print(verdict: AuditVerdict, keys: Sequence[bytes], *, as_json: bool, by_pr
         )
         return
     for line in _lines(verdict, " or ".join(names), by_proofs=by_proofs):
-        showing.console().print(showing.words(line), soft_wrap=True)
+        output.console().print(output.words(line), soft_wrap=True)
 
 
 def _lines(verdict: AuditVerdict, key: str, *, by_proofs: bool) -> Iterator[str]:

@@ -9,10 +9,10 @@ import click
 
 from lifesigns import __version__
 from lifesigns.cli.audit_verify import folder_of, of_a_folder
+from lifesigns.cli.output import print_json
 from lifesigns.cli.requests import prints_json
 from lifesigns.cli.say import say
 from lifesigns.cli.secret_options import Secret
-from lifesigns.cli.showing import print_json
 
 file_argument = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from lifesigns.cli.output import print_json
 from lifesigns.cli.requests import UNWELL, asking, exit_if, finds_a_hub, prints_json
 from lifesigns.cli.say import say
-from lifesigns.cli.showing import print_json
 from lifesigns.core.printable import clean
 from lifesigns.errors import HubError
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from lifesigns.cli.acts import confirm, yes_option
+from lifesigns.cli.output import print_json, print_table, words
 from lifesigns.cli.requests import ListingGroup, asking, exit_if, finds_a_hub, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.cli.say import say
-from lifesigns.cli.showing import print_json, print_table, words
 from lifesigns.core.printable import clean
 from lifesigns.core.words import duration
 

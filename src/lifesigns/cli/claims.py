@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lifesigns.cli.output import print_json, print_table
 from lifesigns.cli.requests import ListingGroup, asks_a_hub, finds_a_hub, prints_json
-from lifesigns.cli.showing import print_json, print_table
 
 if TYPE_CHECKING:
     from lifesigns.client import Client

@@ -14,11 +14,11 @@ from typing import Any, Final
 
 import click
 
-from lifesigns.cli import showing
+from lifesigns.cli import output
+from lifesigns.cli.output import print_json, words
 from lifesigns.cli.requests import INTERRUPTED, UNWELL, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.cli.say import say
-from lifesigns.cli.showing import print_json, words
 from lifesigns.client import AsyncClient
 from lifesigns.core.printable import clean
 from lifesigns.demo.fleet import FLEET
@@ -201,7 +201,7 @@ def _welcome(processes: DemoProcesses, link: str) -> Iterator[str]:
 
 
 def _print_table(outcomes: list[Outcome], performance: Performance) -> None:
-    rows = showing.table(
+    rows = output.table(
         "agent", "what it does", "found", "after", "what was done", "is now", "as it should be"
     )
     for outcome in outcomes:
@@ -212,11 +212,11 @@ def _print_table(outcomes: list[Outcome], performance: Performance) -> None:
             _found(outcome),
             "" if after is None else f"{after:.1f} s",
             ", ".join(outcome.actions) or "nothing",
-            words(outcome.state or "unknown", showing.STYLES.get(outcome.state or "", "")),
+            words(outcome.state or "unknown", output.STYLES.get(outcome.state or "", "")),
             words("; ".join(outcome.missing) or "yes", "red" if outcome.missing else "green"),
         )
     click.echo()
-    showing.console().print(rows)
+    output.console().print(rows)
     wrong = [outcome.member.id for outcome in outcomes if outcome.missing]
     verdict = (
         f"Not as it should be: {', '.join(wrong)}." if wrong else "Everybody was found, named and helped."

@@ -7,7 +7,7 @@ from typing import Final
 
 from rich.text import Text
 
-from lifesigns.cli.showing import words
+from lifesigns.cli.output import words
 from lifesigns.cli.watch_board import Board
 from lifesigns.cli.watch_screen import OTHER_LINES, Screen
 from lifesigns.demo.narrator import StoryLine, clock

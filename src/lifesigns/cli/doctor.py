@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from lifesigns.cli import showing
+from lifesigns.cli import output
+from lifesigns.cli.output import words
 from lifesigns.cli.requests import exit_if, finds_a_hub, prints_json
 from lifesigns.cli.say import say
-from lifesigns.cli.showing import words
 
 if TYPE_CHECKING:
     from lifesigns.cli.doctor_checks import Check
@@ -37,7 +37,7 @@ def doctor(as_json: bool, hub: str | None, token: str | None) -> None:
             _print(check)
     bad = sum(check.level == "bad" for check in checks)
     if as_json:
-        showing.print_json({"ok": not bad, "checks": checks})
+        output.print_json({"ok": not bad, "checks": checks})
     else:
         warned = sum(check.level == "warn" for check in checks)
         say(f"\n{_count(bad, 'thing is bad', 'things are bad')}, {_count(warned, 'warning', 'warnings')}.")
@@ -49,7 +49,7 @@ def _print(check: Check) -> None:
     from rich.text import Text
 
     mark, style = MARKS[check.level]
-    console = showing.console()
+    console = output.console()
     console.print(Text.assemble((mark, style), f" {check.what}: ", words(check.said)), soft_wrap=True)
     if check.mend:
         console.print(Text.assemble(("    → ", style), words(check.mend)), soft_wrap=True)

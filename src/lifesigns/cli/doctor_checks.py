@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from lifesigns import __version__
-from lifesigns.cli.showing import seconds, since
+from lifesigns.cli.output import seconds, since
 from lifesigns.client import Client
 from lifesigns.config import ConfigErrors, load
 from lifesigns.config.hub_locator import TOKEN_FILE, HubLocator, state_folder

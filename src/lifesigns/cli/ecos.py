@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lifesigns.cli.output import print_json, seconds
 from lifesigns.cli.requests import asks_a_hub, prints_json
 from lifesigns.cli.say import say
-from lifesigns.cli.showing import print_json, seconds
 from lifesigns.core.profiles import ROLES
 from lifesigns.errors import UsageError
 from lifesigns.integrations import ecos as files

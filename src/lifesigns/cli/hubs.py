@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lifesigns.cli.output import print_json, print_table
 from lifesigns.cli.requests import ListingGroup, asks_a_hub, exit_if, finds_a_hub, prints_json
 from lifesigns.cli.say import say
-from lifesigns.cli.showing import print_json, print_table
 from lifesigns.core.words import duration
 
 if TYPE_CHECKING:

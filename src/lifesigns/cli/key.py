@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lifesigns.cli.output import expiry, print_json, print_table, since, words
 from lifesigns.cli.requests import asks_a_hub, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.cli.say import say
-from lifesigns.cli.showing import expiry, print_json, print_table, since, words
 
 if TYPE_CHECKING:
     from lifesigns.client import Client

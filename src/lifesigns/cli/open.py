@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lifesigns.cli.output import answer
 from lifesigns.cli.requests import asks_a_hub, exit_if, prints_json
-from lifesigns.cli.showing import answer
 
 if TYPE_CHECKING:
     from lifesigns.client import Client

@@ -15,7 +15,7 @@ def progress(what: str, *, quiet: bool) -> Iterator[Callable[[float], None]]:
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from lifesigns.cli import showing
+    from lifesigns.cli import output
 
     columns = (
         TextColumn("{task.description}"),
@@ -23,6 +23,6 @@ def progress(what: str, *, quiet: bool) -> Iterator[Callable[[float], None]]:
         TextColumn("{task.percentage:>3.0f} %"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=showing.console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=output.console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=1.0)
         yield lambda part: bar.update(task, completed=part)

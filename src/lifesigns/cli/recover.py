@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from lifesigns.cli.acts import confirm, yes_option
+from lifesigns.cli.output import print_json
 from lifesigns.cli.requests import asking, exit_if, finds_a_hub, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.cli.say import say
-from lifesigns.cli.showing import print_json
 
 if TYPE_CHECKING:
     from lifesigns.client import Client

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from lifesigns.cli.acts import confirm, yes_option
+from lifesigns.cli.output import answer, print_json, print_table
 from lifesigns.cli.requests import asks_a_hub, exit_if, prints_json
-from lifesigns.cli.showing import answer, print_json, print_table
 from lifesigns.core.printable import clean
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lifesigns.cli.output import expiry, print_json, print_table, since
 from lifesigns.cli.requests import asks_a_hub, prints_json
 from lifesigns.cli.say import say
-from lifesigns.cli.showing import expiry, print_json, print_table, since
 
 if TYPE_CHECKING:
     from lifesigns.client import Client

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lifesigns.cli import showing
+from lifesigns.cli import output
+from lifesigns.cli.output import amount, seconds, since, words
 from lifesigns.cli.requests import asks_a_hub, exit_if, prints_json
-from lifesigns.cli.showing import amount, seconds, since, words
 from lifesigns.core.words import duration
 from lifesigns.errors import HubError
 
@@ -38,9 +38,9 @@ def show(client: Client, agent_id: str, as_json: bool) -> None:
     beat = _last_beat(client, agent_id)
     history = client.history(agent_id, for_="1h")
     if as_json:
-        showing.print_json({"agent": agent, "heartbeat": beat, "history": history})
+        output.print_json({"agent": agent, "heartbeat": beat, "history": history})
     else:
-        _print(showing.console(), agent, beat, history)
+        _print(output.console(), agent, beat, history)
     exit_if(agent.unwell)
 
 
@@ -61,7 +61,7 @@ def _print(console: Console, agent: AgentHealth, beat: LastBeat | None, history:
     head = Text.assemble(
         words(agent.agent_id, "bold"),
         " is ",
-        words(agent.state, showing.STYLES[agent.state]),
+        words(agent.state, output.STYLES[agent.state]),
         f" for {since(agent.state_changed_at, now)}",
     )
     if agent.cause:
@@ -70,18 +70,18 @@ def _print(console: Console, agent: AgentHealth, beat: LastBeat | None, history:
     if agent.failure_class:
         console.print(words(f"  Its failure is {agent.failure_class}: {agent.class_reason}."))
     if agent.set_aside:
-        console.print(words(f"  {showing.why(agent)}", "red"))
+        console.print(words(f"  {output.why(agent)}", "red"))
     elif agent.state == "terminated" and agent.why:
         console.print(words(f"  {agent.why}"))
     for finding in agent.findings:
-        console.print(Text("  ").append_text(words(finding.text, showing.STYLES.get(finding.severity, ""))))
+        console.print(Text("  ").append_text(words(finding.text, output.STYLES.get(finding.severity, ""))))
         numbers = ", ".join(f"{name} {value}" for name, value in finding.numbers.items())
         proof = "conclusive" if finding.conclusive else "weak evidence"
         seen = f"{finding.kind}, {proof}, for {since(finding.since, now)}"
         seen += f": {numbers}" if numbers else ""
         console.print(Text("    ").append_text(words(seen, "dim")), soft_wrap=True)
     console.print()
-    rows = showing.table("", "")
+    rows = output.table("", "")
     rows.show_header = False
     for name, value in _facts(agent, beat, now):
         if value:
@@ -168,9 +168,9 @@ def _print_hour(console: Console, history: History, now: float) -> None:
     beats, tokens = _by_minute(history.points, now)
     if any(beats):
         console.print()
-        console.print(f"The last hour, beats a minute   {showing.sparkline(beats)}")
+        console.print(f"The last hour, beats a minute   {output.sparkline(beats)}")
     if any(tokens):
-        console.print(f"              tokens a minute   {showing.sparkline(tokens)}")
+        console.print(f"              tokens a minute   {output.sparkline(tokens)}")
     points = [point for point in history.points if _in_words(point)][-EVENTS_SHOWN:]
     if points:
         console.print()

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lifesigns.cli.output import number_table
 from lifesigns.cli.progress import progress
 from lifesigns.cli.requests import INTERRUPTED
 from lifesigns.cli.say import say
-from lifesigns.cli.showing import number_table
 from lifesigns.errors import UsageError
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from lifesigns.cli import showing
+from lifesigns.cli import output
+from lifesigns.cli.output import seconds, since, words
 from lifesigns.cli.requests import asks_a_hub, exit_if, prints_json
 from lifesigns.cli.say import say
-from lifesigns.cli.showing import seconds, since, words
 from lifesigns.core.words import duration
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def tasks(client: Client, task_id: str | None, limit: int, as_json: bool) -> Non
         found = client.tasks(limit=limit)
         shown, more = list(islice(found.tasks, limit)), found.cursor is not None
     if as_json:
-        showing.print_json(shown[0] if task_id is not None else {"tasks": shown, "more": more})
+        output.print_json(shown[0] if task_id is not None else {"tasks": shown, "more": more})
     else:
         _print(shown, more)
     exit_if(any(task.due is not None and task.due.status in LATE for task in shown))
@@ -49,7 +49,7 @@ def tasks(client: Client, task_id: str | None, limit: int, as_json: bool) -> Non
 def _print(shown: Iterable[TaskView], more: bool) -> None:
     now, rows = (
         time.time(),
-        showing.table("task", "agent", "status", "done", "last progress", "expected", "description"),
+        output.table("task", "agent", "status", "done", "last progress", "expected", "description"),
     )
     for task in shown:
         due, holder = task.due, task.claim.agent_id if task.claim is not None else ""
@@ -68,7 +68,7 @@ def _print(shown: Iterable[TaskView], more: bool) -> None:
             words(due.description),
         )
     if rows.row_count:
-        showing.console().print(rows)
+        output.console().print(rows)
     else:
         say("No task is worked on, held or expected.")
     if more:

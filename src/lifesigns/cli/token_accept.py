@@ -55,13 +55,13 @@ async def _accept(store: Store, folder: Path, *, yes: bool) -> None:
 
 
 def _show(rows: list[StoredToken]) -> None:
-    from lifesigns.cli import showing
-    from lifesigns.cli.showing import words
+    from lifesigns.cli import output
+    from lifesigns.cli.output import words
     from lifesigns.views import moment
 
-    shown = showing.table("id", "role", "made", "agents", "name")
+    shown = output.table("id", "role", "made", "agents", "name")
     for row in rows:
         shown.add_row(
             *(words(one) for one in (row.id, row.role, moment(row.made_at), row.agents or "-", row.name))
         )
-    showing.console().print(shown)
+    output.console().print(shown)

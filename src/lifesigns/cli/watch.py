@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from lifesigns.cli.output import json_line, why
 from lifesigns.cli.requests import explained, finds_a_hub, prints_json
 from lifesigns.cli.say import say
-from lifesigns.cli.showing import json_line, why
 from lifesigns.core.health import UNWELL
 from lifesigns.core.printable import clean
 from lifesigns.errors import HubError

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from lifesigns.cli.showing import seconds
+from lifesigns.cli.output import seconds
 from lifesigns.core.effects import Flip
 from lifesigns.core.health import Health
 from lifesigns.events import CATALOGUE, fact_told

@@ -15,8 +15,8 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from lifesigns.cli import showing
-from lifesigns.cli.showing import words
+from lifesigns.cli import output
+from lifesigns.cli.output import words
 from lifesigns.cli.watch_board import Board, counts, sentence_of
 from lifesigns.core.health import Doing
 from lifesigns.core.words import duration
@@ -36,7 +36,7 @@ class Screen:
 
     def __init__(self, board: Board) -> None:
         self._board = board
-        self._console = showing.console()
+        self._console = output.console()
         self._ended = asyncio.Event()
         self._stack = ExitStack()
         self._live = Live(
@@ -121,26 +121,26 @@ class Screen:
         wide = self._console.size.width >= 100
         headings = ["agent", "state", "for", "doing", "task"]
         headings += ["beat", "tok/min", "$/h"] if wide else ["beat"]
-        rows = showing.table(*headings, "why", one_line=True)
+        rows = output.table(*headings, "why", one_line=True)
         for agent in self._board.agents[: self.rows]:
             rows.add_row(*self._row(agent, now, wide=wide))
         return rows
 
     def _row(self, agent: AgentHealth, now: float, *, wide: bool) -> list[Text | str]:
-        style = showing.STYLES[agent.state]
+        style = output.STYLES[agent.state]
         row: list[Text | str] = [
             words(agent.agent_id, style, most=40),
             words(agent.state, style),
-            showing.since(agent.state_changed_at, now),
+            output.since(agent.state_changed_at, now),
             words(agent.doing, "bold yellow" if agent.doing is Doing.WAITING_FOR_HUMAN else ""),
             words(agent.task_id or "", most=24),
-            showing.since(agent.last_heartbeat, now),
+            output.since(agent.last_heartbeat, now),
         ]
         if wide:
             rate = self._board.rate(agent.agent_id)
-            row.append("·" if rate is None else showing.amount(rate.tokens_per_minute))
+            row.append("·" if rate is None else output.amount(rate.tokens_per_minute))
             row.append("·" if rate is None else f"{rate.cost_per_hour:.2f}")
-        return [*row, words(showing.why(agent))]
+        return [*row, words(output.why(agent))]
 
 
 def _headline(board: Board) -> Text:
@@ -148,7 +148,7 @@ def _headline(board: Board) -> Text:
     if board.fleet is not None:
         line.append(f"   {board.fleet.agents:,} agents")
         for state, count in counts(board.fleet.states):
-            line.append(f"  {count:,} {state}", style=showing.STYLES[state])
+            line.append(f"  {count:,} {state}", style=output.STYLES[state])
         if waiting := board.fleet.doing.get(Doing.WAITING_FOR_HUMAN):
             line.append(f"  {waiting:,} waiting for a human", style="bold yellow")
     line.append("   q quits", style="dim")

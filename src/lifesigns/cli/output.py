@@ -1,4 +1,4 @@
-"""Showing: text of hubs and agents on a terminal.
+"""Output: text of hubs and agents on a terminal.
 
 The law: no foreign text reaches the terminal unchanged. An id, a note or a reason may contain escape sequences;
 `core/printable.py` removes them or spells them out, and we never read texts as markup. Every line goes through
