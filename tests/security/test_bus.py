@@ -374,7 +374,7 @@ async def test_no_message_harms_the_hub_and_each_is_counted(
             tracemalloc.stop()
         assert door.dropped == 0
         await say(bus, "heartbeat.honest", {"agent_id": "honest", "seq": 2})
-        await until(lambda: (last := hub.service.last_beat("honest")) and last.beat.seq == 2)
+        await until(lambda: (last := hub.service.hub.last_beat("honest")) and last.beat.seq == 2)
         assert health(hub, "honest") is Health.HEALTHY
 
 

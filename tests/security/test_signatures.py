@@ -88,7 +88,7 @@ async def test_what_is_signed_is_heard_and_what_was_changed_is_not() -> None:
         assert await send(hub, b"signed nonsense\n" + beat()) == 400
         assert counts(hub) == {"signature": 3}
         assert {agent.id for agent in hub.service.engine.agents()} == {"a", "b-1"}
-        last = hub.service.last_beat("a")
+        last = hub.service.hub.last_beat("a")
         assert last is not None
         assert last.beat.agent_id == "a", "the last beat is kept without its signature"
 

@@ -43,7 +43,7 @@ from lifesigns.hub.clock import Clock, steady_clock
 from lifesigns.hub.committer import Committer
 from lifesigns.hub.counters import HubCounters
 from lifesigns.hub.journal import Journal
-from lifesigns.hub.last_beats import BATCH_MAX, EncodedBatch, LastBeats, SingleBeat
+from lifesigns.hub.last_beats import BATCH_MAX, EncodedBatch, LastBeats, ReceivedBeat, SingleBeat
 from lifesigns.hub.order_ledger import OrderLedger, open_order
 from lifesigns.hub.outlets import AlertRows, CanarySender, EventOutlet, OrderOutlet
 from lifesigns.hub.ownership import BUS, Refusal, refusal
@@ -232,6 +232,12 @@ class Hub:
             if handle is not None:
                 handle.cancel()
 
+    @property
+    def is_storing(self) -> bool:
+        """Whether the store takes commits. If not, another hub may have taken over: this one may judge, and leaves the world
+        as it is."""
+        return self.committer.state == "ok"
+
     # --- hearing --------------------------------------------------------------------------------------
 
     def hear(
@@ -287,6 +293,10 @@ class Hub:
         await heard
         await self.committer.wait_until_stored()
         return led_to
+
+    def last_beat(self, agent_id: str) -> ReceivedBeat | None:
+        """The last beat of an agent as it was received, and when."""
+        return None if self.engine.agent(agent_id) is None else self.last_beats.of(agent_id)
 
     def refusal(self, signal: Signal) -> Refusal | None:
         """Why an agent on the bus may not send this; None if it may."""

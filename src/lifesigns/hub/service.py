@@ -20,7 +20,6 @@ from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook
 from lifesigns.events.hub_facts import HubPart
 from lifesigns.hub.access import Access
-from lifesigns.hub.ai_maestro import watch as ai_maestro
 from lifesigns.hub.ai_maestro.executor import MessengerExecutor
 from lifesigns.hub.ai_maestro.outgoing import ORDERS as MESSAGE_ORDERS
 from lifesigns.hub.ai_maestro.questions import Questions
@@ -43,9 +42,8 @@ from lifesigns.hub.housekeeping import Housekeeping, Retention
 from lifesigns.hub.http_receiver import HttpReceiver
 from lifesigns.hub.hub import Hub
 from lifesigns.hub.hub_troubles import HubTroubles
-from lifesigns.hub.last_beats import ReceivedBeat
 from lifesigns.hub.lease import Lease
-from lifesigns.hub.locks.lock_watch import HubSide, LockWatch
+from lifesigns.hub.locks.lock_watch import LockWatch
 from lifesigns.hub.locks.rules import LockRules
 from lifesigns.hub.mailbox import Mailbox
 from lifesigns.hub.otlp_receiver import REORDER_FOR, OtlpReceiver
@@ -111,6 +109,8 @@ class Service:
         self.feed = Feed()
         self.access = Access(store, session_for)
         self._state = state
+        self._name = f"{os.getpid()}-{os.urandom(4).hex()}"
+        self._policies = policies or PolicyBook()
         self.witnesses = Witnesses(store, witnesses, self.clock)
         self.hub = Hub(
             store,
@@ -133,22 +133,48 @@ class Service:
             request_commit=self.hub.committer.request_commit,
             wait_until_stored=self.hub.committer.wait_until_stored,
         )
+        self._make_dispatcher(bus, contents)
+        self.feed.observe(self.notifier.hear)
+        self.feed.observe(self.dispatcher.publish)
+        self.signatures = Signatures(self.access, self.hub.counters.forged, verifies, must_sign)
+        self._make_receivers(bus, relays, identities, reorder_for)
+        self._make_housekeeping(retention or Retention())
+        self.locks: LockWatch | None = None
+        if tracker is not None and lock_rules is not None:
+            self._watch_locks(tracker, lock_rules)
+        self.dead_man_pings: DeadManPings | None = None
+        if dead_man_switch is not None:
+            self._ping_dead_man_switch(dead_man_switch, ping_every)
+        self.messenger_watch: MessengerWatch | None = None
+        if messenger is not None:
+            self._watch_messenger(messenger, messenger_rules or MessengerRules())
+        self._neighbours: BusNeighbours | None = None
+        self.lease: Lease | None = None
+        """This hub among those on the store; None if it has the store for itself."""
+        self._tasks: list[asyncio.Task[None]] = []
+
+    # --- its parts ------------------------------------------------------------------------------------
+
+    def _make_dispatcher(self, bus: Bus | None, contents: Contents | None) -> None:
         self.executors = Executors(self.hub.ledger, self.hub.hear)
         self.mailbox = Mailbox()
         self.checkpoints = Checkpoints(contents)
         self.executors.assign(VerifyCheckpoint, self.checkpoints)
         self.dispatcher = Dispatcher(self.hub.ledger, self.executors, bus)
-        self.feed.observe(self.notifier.hear)
-        self.feed.observe(self.dispatcher.publish)
-        self.signatures = Signatures(self.access, self.hub.counters.forged, verifies, must_sign)
-        self.http_receiver = HttpReceiver(self.hub, self.clock, self.signatures)
-        self.otlp_receiver = OtlpReceiver(self.hub, self.clock, self.http_receiver, identities, reorder_for)
-        name = f"{os.getpid()}-{os.urandom(4).hex()}"
-        self.bus_receiver = (
-            None
-            if bus is None
-            else BusReceiver(bus, name, self.hub, self.clock, self.http_receiver, self.signatures, relays)
-        )
+
+    def _make_receivers(
+        self, bus: Bus | None, relays: Relays, identities: Identities | None, reorder_for: float
+    ) -> None:
+        hub, clock = self.hub, self.clock
+        self.http_receiver = HttpReceiver(hub, clock, self.signatures)
+        self.otlp_receiver = OtlpReceiver(hub, clock, self.http_receiver, identities, reorder_for)
+        self.bus_receiver: BusReceiver | None = None
+        if bus is not None:
+            self.bus_receiver = BusReceiver(
+                bus, self._name, hub, clock, self.http_receiver, self.signatures, relays
+            )
+
+    def _make_housekeeping(self, retention: Retention) -> None:
         self.troubles = HubTroubles(self.hub.announce, self.feed.publish)
         self.housekeeping = Housekeeping(
             self.hub,
@@ -156,7 +182,7 @@ class Service:
             self.dispatcher,
             self.feed,
             self.troubles,
-            retention or Retention(),
+            retention,
             self.clock,
             self.notifier.hear,
         )
@@ -165,23 +191,27 @@ class Service:
         self.housekeeping.watched[HubPart.SPEAKERS] = self.hub.counters.forged.why
         self.housekeeping.watched[HubPart.TOKEN_ROWS] = self.access.tokens.why_forged
         self.housekeeping.watched[HubPart.WITNESSES] = self.witnesses.why_behind
-        self.locks: LockWatch | None = None
-        if tracker is not None and lock_rules is not None:
-            self.locks = LockWatch(tracker, lock_rules, self._hub_side(name, policies or PolicyBook()))
-            self.feed.observe(self.locks.hear)
-            self.housekeeping.watched[HubPart.TRACKER] = self.locks.why_lost
-        self.dead_man_pings: DeadManPings | None = None
-        if dead_man_switch is not None:
-            pings = DeadManPings(dead_man_switch, ping_every, self.why_unwell, self.clock)
-            self.dead_man_pings = pings
-            self.housekeeping.watched[HubPart.DEAD_MAN_SWITCH] = pings.why_failing
-        self._neighbours: BusNeighbours | None = None
-        self.lease: Lease | None = None
-        """This hub among those on the store; None if it has the store for itself."""
-        self.messenger_watch: MessengerWatch | None = None
-        if messenger is not None:
-            self._watch_messenger(messenger, messenger_rules or MessengerRules(), policies or PolicyBook())
-        self._tasks: list[asyncio.Task[None]] = []
+
+    def _watch_locks(self, tracker: IssueTracker, rules: LockRules) -> None:
+        self.locks = LockWatch(tracker, rules, self.hub, self._policies.default.claim, self._name)
+        self.feed.observe(self.locks.hear)
+        self.housekeeping.watched[HubPart.TRACKER] = self.locks.why_lost
+
+    def _ping_dead_man_switch(self, switch: DeadManSwitch, every: float) -> None:
+        self.dead_man_pings = DeadManPings(switch, every, self.why_unwell, self.clock)
+        self.housekeeping.watched[HubPart.DEAD_MAN_SWITCH] = self.dead_man_pings.why_failing
+
+    def _watch_messenger(self, messenger: Messenger, rules: MessengerRules) -> None:
+        questions = Questions()
+        self.messenger_watch = MessengerWatch(messenger, rules, self.hub, self._policies, questions)
+        self._messenger_executor = MessengerExecutor(messenger, questions, rules.inquiry_wait, self.clock)
+        self.housekeeping.watched[HubPart.MESSENGER] = self.messenger_watch.why_lost
+
+    def _assign_messenger(self) -> None:
+        """After the executors of the configuration: what a person assigned goes first."""
+        if self.messenger_watch is not None:
+            for kind in MESSAGE_ORDERS:
+                self.executors.assign(kind, self._messenger_executor, reaches=self.messenger_watch.serves)
 
     @property
     def engine(self) -> Engine:
@@ -272,37 +302,6 @@ class Service:
         await self.hub.stop()
         await self.witnesses.stop()
 
-    def _hub_side(self, name: str, policies: PolicyBook) -> HubSide:
-        return HubSide(
-            engine=lambda: self.engine,
-            clock=self.clock,
-            store=self.store,
-            announce=self.hub.announce,
-            may_act=lambda: self.store_state == "ok",
-            last_beat=self.last_beat,
-            usual=policies.default.claim,
-            name=name,
-        )
-
-    def _watch_messenger(self, messenger: Messenger, rules: MessengerRules, policies: PolicyBook) -> None:
-        side = ai_maestro.HubSide(
-            engine=lambda: self.engine,
-            clock=self.clock,
-            hear=self.hub.hear,
-            may_act=lambda: self.store_state == "ok",
-            policies=policies,
-        )
-        questions = Questions()
-        self.messenger_watch = MessengerWatch(messenger, rules, side, questions)
-        self._messenger_executor = MessengerExecutor(messenger, questions, rules.inquiry_wait, self.clock)
-        self.housekeeping.watched[HubPart.MESSENGER] = self.messenger_watch.why_lost
-
-    def _assign_messenger(self) -> None:
-        """After the executors of the configuration: what a person assigned goes first."""
-        if self.messenger_watch is not None:
-            for kind in MESSAGE_ORDERS:
-                self.executors.assign(kind, self._messenger_executor, reaches=self.messenger_watch.serves)
-
     # --- troubles -------------------------------------------------------------------------------------
 
     def watch_connections(self, why_full: Callable[[float], str]) -> None:
@@ -340,7 +339,3 @@ class Service:
             return "the hub cannot see"
         late = self.clock() - self.engine.wake_at()
         return f"nobody was judged for {late:.0f} s" if late >= JUDGES_WITHIN else ""
-
-    def last_beat(self, agent_id: str) -> ReceivedBeat | None:
-        """The last beat of an agent as it was received, and when."""
-        return None if self.engine.agent(agent_id) is None else self.hub.last_beats.of(agent_id)

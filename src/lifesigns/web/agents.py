@@ -80,7 +80,7 @@ async def agent(request: Request) -> Answer:
 
 async def heartbeat(request: Request) -> Answer:
     """The agent's last beat as it was received."""
-    last = request.service.last_beat(known(request).id)
+    last = request.service.hub.last_beat(known(request).id)
     if last is None:
         raise Problem(404, f"{request.path['agent_id']!r} has not beaten since this hub started")
     beat, received_at = last

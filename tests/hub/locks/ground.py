@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Self
 
@@ -13,7 +13,7 @@ from lifesigns.core.signals import BeatReceived, Metrics, Signal, TaskClaimed
 from lifesigns.errors import AdapterError
 from lifesigns.events import fact_of
 from lifesigns.events.hub_facts import LockRecovered
-from lifesigns.hub.locks.lock_watch import HubSide, LockWatch
+from lifesigns.hub.locks.lock_watch import LockWatch
 from lifesigns.hub.locks.rules import LockRules
 from tests.hub.ground import Ground
 from tests.servers.github import TOKEN, FakeGitHub
@@ -53,21 +53,10 @@ class LockGround:
         await self.hub_ground.hub.stop()
         self.github.__exit__()
 
-    async def another_watch(self, name: str, may_act: Callable[[], bool] = lambda: True) -> LockWatch:
+    async def another_watch(self, name: str) -> LockWatch:
         """One more monitor over the same hub."""
-        hub = self.hub_ground.hub
         tracker = GitHub(fixed_token(TOKEN), self.github.url, pace=0.0, clock=lambda: self.now)
-        side = HubSide(
-            engine=lambda: hub.engine,
-            clock=hub.clock,
-            store=hub.store,
-            announce=hub.announce,
-            may_act=may_act,
-            last_beat=hub.last_beats.of,
-            usual=self.hub_ground.policy.claim,
-            name=name,
-        )
-        watch = LockWatch(tracker, self.rules, side)
+        watch = LockWatch(tracker, self.rules, self.hub_ground.hub, self.hub_ground.policy.claim, name)
         self._watches.append(watch)
         await watch.begin()
         return watch

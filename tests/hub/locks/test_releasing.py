@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lifesigns.core.signals import PauseRequested
+from lifesigns.errors import AdapterError
 from tests.hub.locks.ground import REPO, LockGround
 from tests.servers.github import Fault
 
@@ -176,10 +177,10 @@ async def test_what_its_account_does_at_github_is_a_sign_of_life() -> None:
 async def test_a_hub_that_was_deposed_leaves_locks_alone() -> None:
     async with LockGround() as ground:
         await worker_dies(ground)
-        deposed = await ground.another_watch("hub-2", may_act=lambda: False)
         await ground.pass_time(LEASE + 60.0)
+        ground.hub_ground.hub.committer.give_up(AdapterError("another hub has taken over", transient=False))
         asked = len(ground.github.calls)
-        await ground.look(deposed)
+        await ground.look()
         assert len(ground.github.calls) == asked
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import count
@@ -21,7 +21,6 @@ from typing import Final
 
 from lifesigns.core.agent import Agent
 from lifesigns.core.effects import Kind
-from lifesigns.core.engine import Engine
 from lifesigns.core.health import Doing, Health
 from lifesigns.core.profiles import PolicyBook
 from lifesigns.core.signals import (
@@ -37,6 +36,7 @@ from lifesigns.errors import AdapterError
 from lifesigns.hub.ai_maestro import outgoing
 from lifesigns.hub.ai_maestro.questions import Questions
 from lifesigns.hub.ai_maestro.replies import PONG, signals_of
+from lifesigns.hub.hub import Hub
 from lifesigns.ports.messenger import (
     IncomingMessage,
     Messenger,
@@ -82,27 +82,21 @@ class MessengerRules:
     """How long a silent agent has to answer a status inquiry."""
 
 
-@dataclass(frozen=True, slots=True)
-class HubSide:
-    """What the watch needs of its hub."""
-
-    engine: Callable[[], Engine]
-    clock: Callable[[], float]
-    hear: Callable[[Sequence[Signal]], bool]
-    """False: there was no room."""
-    may_act: Callable[[], bool]
-    policies: PolicyBook
-
-
 class MessengerWatch:
     """Watches the agents of one messenger."""
 
     def __init__(
-        self, messenger: Messenger, rules: MessengerRules, hub: HubSide, questions: Questions
+        self,
+        messenger: Messenger,
+        rules: MessengerRules,
+        hub: Hub,
+        policies: PolicyBook,
+        questions: Questions,
     ) -> None:
         self._messenger = messenger
         self._rules = rules
         self._hub = hub
+        self._policies = policies
         self._questions = questions
         self._sequence = count(1)
         self._ping_at: dict[str, float] = {}
@@ -135,7 +129,7 @@ class MessengerWatch:
 
     def serves(self, agent_id: str) -> bool:
         """Whether messages reach this agent by this messenger: it was last heard by it."""
-        agent = self._hub.engine().agent(agent_id)
+        agent = self._hub.engine.agent(agent_id)
         return agent is not None and (agent.via or agent.source) == SOURCE
 
     async def close(self) -> None:
@@ -159,7 +153,7 @@ class MessengerWatch:
 
     async def look(self) -> None:
         """Look at everything once: what agents wrote, what their sessions do; then ping those whose turn it is."""
-        if not self._hub.may_act():
+        if not self._hub.is_storing:
             return
         activity = await self._messenger.activity()
         await self._check_own_name()
@@ -229,7 +223,7 @@ class MessengerWatch:
     # --- what sessions do -----------------------------------------------------------------------------
 
     def _news(self, activity: Mapping[str, SessionActivity]) -> Sequence[Signal]:
-        engine = self._hub.engine()
+        engine = self._hub.engine
         signals: list[Signal] = []
         named = [name for name in self._rules.agents if not set(name) & set("*?[")]
         for name in [*named, *activity]:
@@ -248,7 +242,7 @@ class MessengerWatch:
 
     def _registration(self, name: str) -> AgentRegistered:
         """An agent that is pinged: it has missed as many as its role says before it is asked, and then the inquiry's wait."""
-        book = self._hub.policies
+        book = self._policies
         silence = book.of(name, book.role_of(name, self._rules.role)).silence
         wait = self._rules.inquiry_wait
         policy = {
@@ -287,7 +281,7 @@ class MessengerWatch:
                 del self._ping_at[name]
         due = [
             agent
-            for agent in self._hub.engine().agents()
+            for agent in self._hub.engine.agents()
             if (agent.via or agent.source) == SOURCE
             and self._is_watched(agent.id)
             and agent.health is not Health.TERMINATED
@@ -329,7 +323,7 @@ class MessengerWatch:
     # --- parts ----------------------------------------------------------------------------------------
 
     def _interval(self, agent: Agent) -> float:
-        return self._hub.engine().policy_of(agent).silence.interval
+        return self._hub.engine.policy_of(agent).silence.interval
 
     def _is_watched(self, name: str) -> bool:
         return name != self._messenger.name and any(fnmatchcase(name, one) for one in self._rules.agents)

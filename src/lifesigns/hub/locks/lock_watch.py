@@ -10,17 +10,15 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-from lifesigns.core.effects import ClaimChanged, ClaimStage, Fact
-from lifesigns.core.engine import Engine
+from lifesigns.core.effects import ClaimChanged, ClaimStage
 from lifesigns.core.policy import ClaimPolicy
 from lifesigns.errors import AdapterError
 from lifesigns.events import fact_of, types_of
 from lifesigns.events.hub_facts import LockRecovered
-from lifesigns.hub.last_beats import ReceivedBeat
+from lifesigns.hub.hub import Hub
 from lifesigns.hub.locks.budget import WriteBudget
 from lifesigns.hub.locks.holders import Holders, issue_of
 from lifesigns.hub.locks.lock_reader import LockReader
@@ -29,7 +27,7 @@ from lifesigns.hub.locks.rules import LockRules
 from lifesigns.hub.locks.staleness import KeepReason, Verdict
 from lifesigns.hub.locks.wording import anonymous
 from lifesigns.hub.locks.worker_comments import WorkerComments
-from lifesigns.ports import Event, Store
+from lifesigns.ports import Event
 from lifesigns.ports.issues import Issue, IssueComment, IssueRef, IssueTracker, TrackerError
 
 LOOK_GAP: Final = 5.0
@@ -45,31 +43,19 @@ CLAIM_EVENTS: Final = types_of(ClaimChanged)
 log: Final = logging.getLogger("lifesigns.hub")
 
 
-@dataclass(frozen=True, slots=True)
-class HubSide:
-    """What the watch needs of its hub."""
-
-    engine: Callable[[], Engine]
-    clock: Callable[[], float]
-    store: Store
-    announce: Callable[[Fact], None]
-    may_act: Callable[[], bool]
-    """Whether this hub keeps what it does: one that was deposed leaves locks to its successor."""
-    last_beat: Callable[[str], ReceivedBeat | None]
-    usual: ClaimPolicy
-    name: str
-
-
 class LockWatch:
-    """Watches the locks of some repositories."""
+    """Watches the locks of some repositories. `usual` is the claim policy of unknown workers, `name` signs comments."""
 
-    def __init__(self, tracker: IssueTracker, rules: LockRules, hub: HubSide) -> None:
+    def __init__(
+        self, tracker: IssueTracker, rules: LockRules, hub: Hub, usual: ClaimPolicy, name: str
+    ) -> None:
         self._tracker = tracker
         self._rules = rules
         self._hub = hub
+        self._usual = usual
         self._budget = WriteBudget(rules.per_minute, rules.per_hour)
         self._comments = WorkerComments(tracker, rules, self._budget, hub.last_beat)
-        self._releaser = Releaser(tracker, rules, hub.name)
+        self._releaser = Releaser(tracker, rules, name)
         self._reader = LockReader(tracker, rules)
         self._last_holders: dict[IssueRef, tuple[str, str]] = {}
         """Agent and task of the last claim on an issue."""
@@ -140,8 +126,8 @@ class LockWatch:
 
     async def look(self) -> None:
         """Look at every lock once: release what is stale, write what is due."""
-        if not self._hub.may_act():
-            return
+        if not self._hub.is_storing:
+            return  # One that was deposed leaves locks to its successor.
         self._next_at = inf
         await self._finish_begun()
         locks: list[Issue] = []
@@ -187,7 +173,7 @@ class LockWatch:
         read = await self._reader.read(issue, self._hub.clock)
         if read is None:
             return None  # The tracker does not say when it was claimed.
-        holders, engine = self._holders(), self._hub.engine()
+        holders, engine = self._holders(), self._hub.engine
         verdict = read.judge(holders, engine, self._watched_from, now)
         silent_for = max(0.0, now - verdict.silent_since)
         shown = anonymous(verdict.worker_id) if self._rules.anonymous else verdict.worker_id
@@ -204,7 +190,7 @@ class LockWatch:
 
     def _holders(self) -> Holders:
         last = {ref: agent_id for ref, (agent_id, _) in self._last_holders.items()}
-        return Holders(self._hub.engine(), self._rules, self._hub.usual, last)
+        return Holders(self._hub.engine, self._rules, self._usual, last)
 
     # --- releasing ------------------------------------------------------------------------------------
 
@@ -226,7 +212,7 @@ class LockWatch:
                 return False
             self._reader.forget(lock.ref)
             judged = await self._judge(issue, self._hub.clock())
-            if judged is None or judged[1].lock_id != lock.lock_id or not self._hub.may_act():
+            if judged is None or judged[1].lock_id != lock.lock_id or not self._hub.is_storing:
                 return False
             # The last look is at the engine alone, and nothing is awaited after it but the release itself.
             return judged[0].stale
