@@ -53,11 +53,11 @@ def test_the_same_delivery_may_be_sent_at_another_moment_and_is_no_other() -> No
 async def test_a_delivery_for_which_there_was_no_room_is_heard_when_it_comes_again() -> None:
     async with running_hub() as hub:
         for path in ({**ERROR}, {"type": "activity", "agent_id": "a", "kind": "any"}):
-            hub.service.hub.inbox_max = 0
+            hub.service.hub.inbox.signals_max = 0
             key = {"Idempotency-Key": f"relay/{path['type']}"}
             for _ in range(2):
                 assert (await hub.post("/api/v1/signals", path, headers=key)).status_code == 503
-            hub.service.hub.inbox_max = 1000
+            hub.service.hub.inbox.signals_max = 1000
             for _ in range(2):
                 assert (await hub.post("/api/v1/signals", path, headers=key)).status_code == 202
         agent = hub.service.engine.agent("a")

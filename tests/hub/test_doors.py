@@ -239,7 +239,7 @@ async def test_who_finds_the_inbox_full_is_told_or_counted(server: Server) -> No
     """Over HTTP it can come again; on a bus there is nobody to tell."""
     async with stage(server) as scene:
         hub = scene.hub.service.hub
-        hub.inbox_max = 10
+        hub.inbox.signals_max = 10
         beats = [{"agent_id": f"{n}"} for n in range(11)]
         answer = await scene.hub.post("/api/v1/beats", beats)
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")

@@ -165,7 +165,7 @@ async def test_a_full_inbox_turns_away_and_takes_nothing_of_it() -> None:
         assert ground.hub.hear([beat(seq) for seq in range(10)])
         assert not ground.hub.hear([beat(11)])
         assert ground.hub.counters.turned_away == 1
-        await ground.until(lambda: not ground.hub.waiting)
+        await ground.until(lambda: not ground.hub.inbox.waiting)
         assert ground.hub.hear([beat(12)])
 
 
@@ -173,7 +173,7 @@ async def test_others_get_their_turn_while_a_flood_is_heard() -> None:
     async with Ground() as ground:
         assert ground.hub.hear([beat(seq) for seq in range(50_000)])
         turns = 0
-        while ground.hub.waiting:
+        while ground.hub.inbox.waiting:
             await asyncio.sleep(0)
             turns += 1
         assert turns > 5
@@ -190,4 +190,4 @@ async def test_a_hub_that_was_replaced_says_so_instead_of_keeping_people_waiting
                 await asyncio.wait_for(ground.hub.store_reports([NudgeRequested(agent_id="a", by="me")]), 5)
         assert ground.orders == []
         ground.hub.hear([beat(2)])
-        await ground.until(lambda: not ground.hub.waiting)
+        await ground.until(lambda: not ground.hub.inbox.waiting)

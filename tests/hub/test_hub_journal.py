@@ -30,7 +30,7 @@ async def test_a_time_in_which_the_hub_slept_is_in_its_journal() -> None:
         slept_at = ground.now
         ground.now += 60.0
         ground.hub.hear([BeatReceived("a", 2, "one")])
-        await ground.until(lambda: not ground.hub.waiting)
+        await ground.until(lambda: not ground.hub.inbox.waiting)
         ground.hub.store_journal()
         await ground.hub.committer.wait_until_stored()
         (reading,) = await journal(ground)

@@ -56,7 +56,7 @@ async def test_a_word_does_not_move_the_moment_of_the_last_beat() -> None:
         deliver(ground, {"agent_id": "a", "seq": 1}, {"agent_id": "b", "seq": 1})
         await ground.pass_time(1.0)
         ground.hub.hear([ActivitySeen(agent_id="a", kind="any")])
-        await ground.until(lambda: not ground.hub.waiting)
+        await ground.until(lambda: not ground.hub.inbox.waiting)
         agent = ground.hub.engine.agent("a")
         assert agent is not None
         assert agent.heard_at > came_at

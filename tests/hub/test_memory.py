@@ -32,7 +32,7 @@ async def test_who_moved_to_another_host_is_counted_where_it_is_remembered() -> 
         groups = ground.hub.engine.beliefs.fleet.groups
         assert {name: group.members for name, group in groups.items()} == {"fleet": 2, "host old": 1}
         ground.hub.hear([beat("a", 3, "new")])
-        await ground.until(lambda: not ground.hub.waiting)
+        await ground.until(lambda: not ground.hub.inbox.waiting)
         assert {name: group.members for name, group in groups.items()} == {"fleet": 2, "host new": 1}
 
 

@@ -52,7 +52,7 @@ class Exporter:
         """Everything that was sent has been heard."""
         self.now += W
         self.service.otlp_receiver.hear_due()
-        while self.service.hub.waiting:  # noqa: ASYNC110 -- the hub's own turns
+        while self.service.hub.inbox.waiting:  # noqa: ASYNC110 -- the hub's own turns
             await asyncio.sleep(0)
 
     def agent(self, agent_id: str = "coder-7") -> Agent:

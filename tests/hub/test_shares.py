@@ -107,7 +107,7 @@ async def test_who_beats_does_not_pay_for_the_deadlines_of_others() -> None:
             hearing.hear(
                 [BeatReceived(agent_id=f"evil-{n}", source="evil") for n in range(first, first + 500)]
             )
-        while hearing.waiting:
+        while hearing.inbox.waiting:
             hearing._drain()
         clock.now += 60.0
         began, own_began = time.thread_time(), shares.own_time()

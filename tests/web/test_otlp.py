@@ -33,7 +33,7 @@ def looping(count: int = 8, **more: Any) -> Any:
 def heard(hub: RunningHub, agent_id: str = "coder-7") -> Agent:
     """The agent, when all that was sent has been heard."""
     hub.service.otlp_receiver.hear_all()
-    while hub.service.hub.waiting:
+    while hub.service.hub.inbox.waiting:
         hub.service.hub._drain()
     agent = hub.service.engine.agent(agent_id)
     assert agent is not None

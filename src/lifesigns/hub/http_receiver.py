@@ -21,7 +21,8 @@ from lifesigns.hub.clock import Clock
 from lifesigns.hub.counters import HTTP
 from lifesigns.hub.deliveries import KeyedDeliveries, fingerprint_of
 from lifesigns.hub.forgeries import Forgery
-from lifesigns.hub.hub import PIECE, Hub
+from lifesigns.hub.hub import Hub
+from lifesigns.hub.inbox import PIECE
 from lifesigns.hub.order_ledger import NOT_STORED
 from lifesigns.hub.ownership import refusal
 from lifesigns.hub.principals import Patterns, Role
@@ -97,7 +98,7 @@ class HttpReceiver:
         own = self._own(batch, who, signer)
         turn_ends = thread_time() + TURN_FOR if len(own) > PIECE else 0.0
         for n, piece in enumerate(self._pieces(own, who)):
-            if n and (self._hub.waiting or thread_time() >= turn_ends):
+            if n and (self._hub.inbox.waiting or thread_time() >= turn_ends):
                 await self._next_turn(who, now)
                 turn_ends = thread_time() + TURN_FOR
             if not self._hub.hear_beats(piece, raw, who.token_id, self._clock()):

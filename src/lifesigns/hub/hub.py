@@ -10,11 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from time import thread_time
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 
 from lifesigns.core.agent import NEVER
 from lifesigns.core.changed_keys import ChangedKeys
@@ -29,7 +28,6 @@ from lifesigns.core.effects import (
     SetInterval,
     Stage,
 )
-from lifesigns.core.engine import Engine
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook
 from lifesigns.core.signals import Beat, CanaryReturned, Report, Signal
@@ -42,20 +40,15 @@ from lifesigns.hub.changes import Changes
 from lifesigns.hub.clock import Clock, steady_clock
 from lifesigns.hub.committer import Committer
 from lifesigns.hub.counters import HubCounters
+from lifesigns.hub.inbox import PIECE, TURN_MAX, Delivery, Inbox
 from lifesigns.hub.journal import Journal
 from lifesigns.hub.last_beats import BATCH_MAX, EncodedBatch, LastBeats, ReceivedBeat, SingleBeat
 from lifesigns.hub.order_ledger import OrderLedger, open_order
 from lifesigns.hub.outlets import AlertRows, CanarySender, EventOutlet, OrderOutlet
 from lifesigns.hub.ownership import BUS, Refusal, refusal
-from lifesigns.hub.shares import TURN_FOR, Shares
-from lifesigns.ports import Belief, Commit, Event, Store, StoredState
-
-TURN_MAX: Final = 2000
-"""Signals taken before the loop gets back to its sockets: some ten milliseconds of calm beats. A turn of slower ones ends
-after `TURN_FOR`."""
-
-PIECE: Final = 100
-"""Signals taken between two looks at the time: a few milliseconds at worst."""
+from lifesigns.hub.restoring import restore_engine
+from lifesigns.hub.shares import Shares
+from lifesigns.ports import Belief, Commit, Event, Store
 
 STOP_FOR: Final = 10.0
 """How long a commit may take when the hub stops."""
@@ -63,30 +56,10 @@ STOP_FOR: Final = 10.0
 AWAY_FOR: Final = 2.0
 """How long the hub then waits for a store that is away: one more try."""
 
-A_MOMENT: Final = 0.001
-"""A hub whose clock was set back continues so long after the last one: how long it was away is unknown."""
-
 STRAYS_MAX: Final = 10_000
 """Last beats of agents that the engine did not take in, held until the next sweep."""
 
-ROWS_SHOWN: Final = 5
-
 log = logging.getLogger("lifesigns.hub")
-
-
-class Delivery(NamedTuple):
-    """Signals that came in together, and when."""
-
-    at: float
-    signals: Sequence[Signal]
-    encoded: EncodedBatch | None = None
-    """Their encoded message, if the hub holds on to it."""
-    heard: asyncio.Future[None] | None = None
-    """Resolved when the engine has taken them."""
-    led_to: list[Effect] | None = None
-    """Collects their effects for the waiter."""
-    source: str = ""
-    """The token that pays for the time they take."""
 
 
 class Hub:
@@ -113,12 +86,9 @@ class Hub:
         self._policies = policies or PolicyBook()
         self._fleet = fleet or FleetPolicy()
         self._make_busyness = busyness
-        self._inbox: deque[Delivery] = deque()
+        self.inbox = Inbox(self.shares, inbox_max)
         self._gathering = 0
         """Receivers that hold signals not yet in the inbox."""
-        self.inbox_max = inbox_max
-        self.waiting = 0
-        """Signals in the inbox."""
         self.unreadable = ""
         """The rows of the store that were unreadable at the start; empty if none."""
         self.last_beats = LastBeats()
@@ -145,7 +115,9 @@ class Hub:
         remembered = await self.store.open(epoch_min=int(self.clock() * 1000))
         self.epoch = remembered.epoch
         self._event_id = self.began_after = remembered.event
-        self.engine = self._restored(remembered)
+        self.engine, self.unreadable = restore_engine(
+            remembered, self.clock, self._policies, self._fleet, self._unstored
+        )
         self.engine.canary_comes_by("" if canaries is None else canaries.source)
         self.engine.lives_on(socket.gethostname())
         self._busyness, self._turned_away = self._make_busyness(self.clock()), 0
@@ -166,49 +138,11 @@ class Hub:
         self._writer = asyncio.create_task(self._write(), name="lifesigns commits")
         self.run_due()
 
-    def _restored(self, remembered: StoredState) -> Engine:
-        """The engine of the last hub, from the rows of the store."""
-        unreadable: dict[str, str] = {}
-        beliefs = memory.recalled(remembered.beliefs, unreadable)
-        self._note_unreadable(unreadable)
-        if self.clock() < beliefs.at:
-            step = self.clock.go_on_from(beliefs.at + A_MOMENT)
-            log.warning(
-                "the clock was set back by %.3f s since the last hub; this one goes on from where that one was",
-                step,
-                extra={"action": "clock_set_back"},
-            )
-        now = self.clock()
-        beliefs.at = beliefs.at or now  # The very first hub has not been away.
-        return Engine.restore(
-            beliefs,
-            now,
-            self._policies,
-            self._fleet,
-            epoch=remembered.epoch,
-            changes=self._unstored,
-        )
-
-    def _note_unreadable(self, rows: Mapping[str, str]) -> None:
-        for name, error in rows.items():
-            log.error(
-                "the row %r of the store cannot be read and is left out: %s",
-                name,
-                error,
-                extra={"action": "row_unreadable"},
-            )
-        if rows:
-            named = ", ".join(sorted(rows)[:ROWS_SHOWN])
-            self.unreadable = (
-                f"{len(rows)} rows of the store cannot be read: {named}. They are as if they had never been; "
-                "restore a backup if they are needed"
-            )
-
     async def stop(self) -> None:
         """Take in what is here, store everything, and close the store."""
         if self._gathering:
             await asyncio.sleep(0)  # The receivers pass it on now.
-        while self._inbox:
+        while self.inbox.deliveries:
             self._drain()
         self.store_journal()
         self.committer.finish()
@@ -256,29 +190,26 @@ class Hub:
         """Beats arrived in this message. As `hear`; but if the inbox is empty the engine takes them at once, while the
         decoded beats are still in the cache."""
         encoded = EncodedBatch(raw, source, at) if len(raw) <= BATCH_MAX else None
-        if self._inbox or encoded is None or len(beats) > min(TURN_MAX, self.inbox_max):
+        inbox = self.inbox
+        if inbox.deliveries or encoded is None or len(beats) > min(TURN_MAX, inbox.signals_max):
             return self._enqueue(Delivery(at, beats, encoded, source=source))
         self.journal.note(at, beats)
         if len(beats) <= PIECE:
             self._hear_beats(beats, at, encoded)
         else:
-            self.waiting += len(beats)
-            self._inbox.append(Delivery(at, beats, encoded, source=source))
+            inbox.put(Delivery(at, beats, encoded, source=source))
             self._drain()
         if self._timer is None or self.engine.wake_at() < self._timer_at:
             self.ask_turn()
         return True
 
     def _enqueue(self, delivery: Delivery) -> bool:
-        waiting = self.waiting + len(delivery.signals)
-        if waiting > self.inbox_max:
+        if not self.inbox.put(delivery):
             self.counters.turned_away += len(delivery.signals)
             return False
-        self.waiting = waiting
-        self._inbox.append(delivery)
         self.journal.note(delivery.at, delivery.signals)
         self.ask_turn()
-        if waiting >= TURN_MAX:
+        if self.inbox.waiting >= TURN_MAX:
             # Many receivers bring more in one round of the loop than a turn takes: then they help to drain.
             self._drain()
         return True
@@ -327,7 +258,7 @@ class Hub:
         self._drain()
         if len(self.last_beats) > len(self.engine.beliefs.agents) + STRAYS_MAX:
             self.last_beats.keep_only(self.engine.beliefs.agents)
-        if self._inbox:
+        if self.inbox.deliveries:
             self.ask_turn()
         else:
             self.run_due()
@@ -340,31 +271,10 @@ class Hub:
         self.committer.journal(self.journal.take(self.clock()))
 
     def _drain(self) -> None:
-        """Hear what waits, at the moment it came; not for longer than a turn. Its source pays for it."""
-        inbox, room, now = self._inbox, TURN_MAX, thread_time()
-        until = now + TURN_FOR
-        while inbox and room > 0 and now < until:
-            delivery, began, heard = inbox.popleft(), self.shares.own_time(now), 0
-            count = len(delivery.signals)
-            while True:
-                self._hear_piece(delivery, heard, count)
-                heard = min(heard + PIECE, count)
-                now = thread_time()
-                if heard == count or heard >= room or now >= until:
-                    break
-            if heard < count:
-                inbox.appendleft(delivery._replace(signals=delivery.signals[heard:]))
-            room -= heard
-            self.waiting -= heard
-            if delivery.source:
-                self.shares.charge_apart(delivery.source, self.shares.own_time(now) - began)
+        """Hear what waits, at the moment it came; not for longer than a turn."""
+        self.inbox.drain(self._hear)
 
-    def _hear_piece(self, delivery: Delivery, begin: int, count: int) -> None:
-        if count > PIECE:
-            last = begin + PIECE >= count
-            delivery = delivery._replace(
-                signals=delivery.signals[begin : begin + PIECE], heard=delivery.heard if last else None
-            )
+    def _hear(self, delivery: Delivery) -> None:
         if delivery.encoded is not None:
             self._hear_beats(cast("Sequence[Beat]", delivery.signals), delivery.at, delivery.encoded)
         else:

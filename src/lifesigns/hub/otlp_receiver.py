@@ -140,7 +140,7 @@ class OtlpReceiver:
             self._timer.cancel()
             self._timer = None
         now = self._clock()
-        if self._hub.waiting > WAITING_MAX // 2:
+        if self._hub.inbox.waiting > WAITING_MAX // 2:
             self._timer = asyncio.get_running_loop().call_later(AGAIN_AFTER, self.hear_due)
             return
         by_source: dict[str, list[Signal]] = {}  # Each token pays for its own.

@@ -36,7 +36,7 @@ class FleetSnapshot:
         return hub_health(
             service.engine,
             now,
-            inbox=service.hub.waiting,
+            inbox=service.hub.inbox.waiting,
             look_late=counters.look_late,
             look_late_max=counters.look_late_max,
             store=service.store_state,

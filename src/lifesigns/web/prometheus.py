@@ -178,7 +178,7 @@ def _incoming(service: Service) -> Iterator[Metric]:
     for way in (HTTP, BUS):
         not_own.add_metric([way], counters.not_own[way])
     yield not_own
-    yield _gauge("lifesigns_inbox_signals", "Signals that wait to be heard", service.hub.waiting)
+    yield _gauge("lifesigns_inbox_signals", "Signals that wait to be heard", service.hub.inbox.waiting)
 
 
 def _hub(service: Service) -> Iterator[Metric]:
