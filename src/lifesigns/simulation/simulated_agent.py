@@ -1,7 +1,8 @@
-"""A simulated agent: one agent as it really is. This is the body; `lives/` has what it lives through.
+"""A simulated agent: one agent as it really is. This is the body; `lives/` has what it lives through,
+`simulated_orders.py` what it is told.
 
 A life is a generator that yields how many seconds pass until its next turn. Between turns the body acts by itself: it
-beats, answers pings, receives nudges, is stopped and respawned. An end of a life (a crash, a termination) replaces the
+beats, obeys orders, is stopped and respawned. An end of a life (a crash, a termination) replaces the
 generator.
 """
 
@@ -16,6 +17,7 @@ from lifesigns.core import effects as e
 from lifesigns.core import signals as s
 from lifesigns.core.health import Doing
 from lifesigns.core.policy import Policy
+from lifesigns.simulation.simulated_orders import SimulatedOrderHandler
 from lifesigns.simulation.truth import Failure, Illness
 
 if TYPE_CHECKING:
@@ -23,16 +25,7 @@ if TYPE_CHECKING:
 
 Life = Iterator[float]
 
-NUDGE_HELPS: Final = {Illness.LOOP: 0.6, Illness.HANG: 0.4, Illness.ERRORS: 0.4, Illness.STALE: 0.6}
-"""How often a nudge that an agent reads helps it."""
-
-STOP_FAILS: Final = 0.03
-START_FAILS: Final = 0.03
-CHECKPOINT_ROTS: Final = 0.03
 CHAIN_MAX: Final = 8
-
-STOPPER_HANGS_FOR: Final = 300.0
-"""Who ends a dead agent that never named its life reports it so late: its successor speaks by then."""
 
 
 class SimulatedAgent:
@@ -74,7 +67,7 @@ class SimulatedAgent:
         self.goes_on = False
         """Whether its process lives on between two lives, and will begin the next one itself."""
         self.cuts = 0
-        self.epoch = 0
+        self.orders = SimulatedOrderHandler(self)
         self.spool: list[s.Signal] = []
         """Reports that it cannot send now."""
         self.line_at = 0.0
@@ -109,9 +102,6 @@ class SimulatedAgent:
         self._beat_no = 0
         self._paced_from: tuple[float, int] | None = None
         """Since when it follows an interval of the monitor's, and its sequence then."""
-        self._obeyed: dict[str, s.Signal | None] = {}
-        self._waiting: dict[str, e.Terminate] = {}
-        """Terminations that wait while it is cut off. They are the first thing it gets when it returns."""
 
     @property
     def now(self) -> float:
@@ -224,6 +214,13 @@ class SimulatedAgent:
         at, seq = self._paced_from
         return seq + int((self.now - at + 1e-6) // self.interval) + 1
 
+    def follow_interval(self, interval: float) -> None:
+        """Beat by itself, at another rhythm; its sequence counts its own beats from here on."""
+        self._paced_from = self.now, self._next_seq()
+        self.interval = interval
+        self.phase = self.now % interval
+        self.keep_beating()
+
     def stop(self) -> None:
         """Its process ends."""
         self.running = self.speaking = False
@@ -276,17 +273,14 @@ class SimulatedAgent:
             if self.failure is not None:
                 self.failure.due_at += self.now - self.unreachable.since
             self.unreachable = None
-        waiting, self._waiting = self._waiting, {}
-        for order in waiting.values():
-            if self.world.monitor.waits_for(order):
-                self.obey(order)
+        self.orders.obey_waiting()
         self.flush()
         if self.speaking and self.plain is None:
-            self._speak_at_once()
+            self.speak_at_once()
         self.keep_beating()
         self._reckon()
 
-    def _speak_at_once(self) -> None:
+    def speak_at_once(self) -> None:
         """As a sender does after an outage, and after a termination for its silence: its next beat may be minutes away."""
         self.say(s.PongReceived(agent_id=self.id, incarnation=self.incarnation, seq=0))
 
@@ -473,171 +467,6 @@ class SimulatedAgent:
         self.think(4000)
         self.save()
         self.live(biography(self))
-
-    # --- orders -------------------------------------------------------------------------------------
-
-    def obey(self, order: e.Order) -> None:
-        """Carry an order out. A repeated one gets the same answer again."""
-        if order.epoch < self.epoch:
-            return
-        self.epoch = order.epoch
-        self.world.invariants.arrived(order)
-        if self.cuts and isinstance(order, e.Terminate):
-            self._waiting[order.order_id] = order
-            return
-        if order.order_id in self._obeyed:
-            outcome = self._obeyed[order.order_id]
-            if outcome is not None:
-                self.world.tell(outcome, 1.0)
-            return
-        self._obeyed[order.order_id] = None
-        self.world.invariants.reached(order, self)
-        match order:
-            case e.SendPing():
-                self._answer_ping(order)
-            case e.SetInterval():
-                self._follow_interval(order)
-            case e.SendNudge():
-                self._receive_nudge(order)
-            case e.Terminate():
-                self._be_stopped(order)
-            case e.Respawn():
-                self._be_respawned(order)
-            case e.AskStatus():
-                self._answer_status(order)
-            case e.VerifyCheckpoint():
-                self._verify(order)
-            case _:
-                pass
-
-    def _reachable(self, order: e.Order) -> bool:
-        return self.speaking and not self.cuts and order.incarnation == self.incarnation
-
-    def _answer_ping(self, order: e.SendPing) -> None:
-        """Answer by a pong, and by a beat on its own connection."""
-        bus = self.world.bus
-        if self._reachable(order) and not bus.cut and not bus.loses():
-            pong = s.PongReceived(agent_id=self.id, incarnation=self.incarnation, seq=order.seq)
-            self.say(pong)
-            if not bus.loses():
-                self.send_beat()
-
-    def _follow_interval(self, order: e.SetInterval) -> None:
-        """Beat by itself, at another rhythm; its sequence counts its own beats from here on."""
-        if self._reachable(order) and not self.world.bus.cut and not self.world.bus.loses():
-            self._paced_from = self.now, self._next_seq()
-            self.interval = order.interval
-            self.phase = self.now % self.interval
-            self.keep_beating()
-
-    def _answer_status(self, order: e.AskStatus) -> None:
-        if not self._reachable(order) or self.failure is not None:
-            return
-        if order.task_id == self.task_id:
-            self.say(s.ProgressMade(agent_id=self.id, incarnation=self.incarnation, task_id=order.task_id))
-        else:
-            self.say(s.TaskDone(agent_id=self.id, incarnation=self.incarnation, task_id=order.task_id))
-
-    def _receive_nudge(self, order: e.SendNudge) -> None:
-        life = order.incarnation
-        if not self._reachable(order) or self.world.bus.cut:
-            failed = s.NudgeFailed(
-                agent_id=self.id, incarnation=life, order_id=order.order_id, reason="unreachable"
-            )
-            self.world.tell(failed, 5.0)
-            return
-        delivered = s.NudgeDelivered(agent_id=self.id, incarnation=life, order_id=order.order_id)
-        self.world.tell(delivered, 0.1)
-        self.world.at(self.now + self.chance.uniform(5, 60), self._read_nudge, order)
-
-    def _read_nudge(self, order: e.SendNudge) -> None:
-        failure = self.failure
-        if (
-            not self.heeds
-            or not self._reachable(order)
-            or (failure and failure.illness in (Illness.FREEZE, Illness.HUNG_CALL))
-        ):
-            return  # An agent reads a nudge between two calls, and there is no next one.
-        self.say(s.NudgeSeen(agent_id=self.id, incarnation=self.incarnation, nudge_id=order.order_id))
-        if failure is None:
-            self._answer(order, s.Answer.PROGRESS)
-        elif self.chance.random() < NUDGE_HELPS.get(failure.illness, 0.0):
-            self._answer(order, s.Answer.PROGRESS)
-            self.come_round()
-        elif self.chance.random() < 0.2:
-            answers = (s.Answer.NEED_TIME, s.Answer.HANDOFF, s.Answer.BLOCKED)
-            self._answer(order, self.chance.choice(answers))
-
-    def _answer(self, order: e.SendNudge, answer: s.Answer) -> None:
-        self.say(
-            s.NudgeAnswered(
-                agent_id=self.id, incarnation=self.incarnation, nudge_id=order.order_id, answer=answer
-            )
-        )
-
-    def _be_stopped(self, order: e.Terminate) -> None:
-        refuses = order.on_silence and self.speaking and order.incarnation == self.incarnation
-        if refuses or self.chance.random() < STOP_FAILS:
-            reason = "it lives" if refuses else "permission denied"
-            del self._obeyed[order.order_id]  # It may be tried again.
-            failed = s.TerminationFailed(
-                agent_id=self.id, incarnation=order.incarnation, order_id=order.order_id, reason=reason
-            )
-            self.world.tell(failed, 5.0)
-            if refuses:
-                self._speak_at_once()
-            return
-        saves = self.speaking and self.failure is None
-        wait = self.chance.uniform(1, 8) if saves or not self.running else order.save_for
-        if self.last_words is not None and self._reachable(order):
-            self.last_words()
-            wait = 0.0
-        if order.incarnation is None and not self.running:
-            wait = STOPPER_HANGS_FOR
-        self.world.at(self.now + wait, self._stopped, order)
-
-    def _stopped(self, order: e.Terminate) -> None:
-        if self.running and order.incarnation == self.incarnation:
-            self.world.invariants.ended_by(order, self)
-            self.stop()
-            self.live(iter(()))
-        done = s.TerminationDone(
-            agent_id=self.id,
-            incarnation=order.incarnation,
-            order_id=order.order_id,
-            checkpoint_id=self.checkpoints[-1] if self.checkpoints else None,
-        )
-        self._obeyed[order.order_id] = done
-        self.world.tell(done, 0.1)
-
-    def _verify(self, order: e.VerifyCheckpoint) -> None:
-        outcome = s.CheckpointVerified(
-            agent_id=self.id,
-            incarnation=order.incarnation,
-            order_id=order.order_id,
-            task_id=order.task_id,
-            checkpoint_id=order.checkpoint_id,
-            valid=self.chance.random() >= CHECKPOINT_ROTS,
-        )
-        self._obeyed[order.order_id] = outcome
-        self.world.tell(outcome, 0.5)
-
-    def _be_respawned(self, order: e.Respawn) -> None:
-        from lifesigns.simulation.lives import biography
-
-        life = order.incarnation
-        # A starter on its own host sees that it runs.
-        why = "it runs already" if self.running else "no room on the host"
-        if self.running or self.chance.random() < START_FAILS:
-            failed = s.RespawnFailed(agent_id=self.id, incarnation=life, order_id=order.order_id, reason=why)
-            self._obeyed[order.order_id] = failed
-            self.world.tell(failed, 2.0)
-            return
-        started = s.RespawnStarted(agent_id=self.id, incarnation=life, order_id=order.order_id)
-        self._obeyed[order.order_id] = started
-        self.world.tell(started, 0.5)
-        self.start(order.new_incarnation)
-        self.live(biography(self, start_in=self.chance.uniform(3, 40)))
 
 
 TASK_TOKENS_MAX: Final = 600_000

@@ -337,7 +337,7 @@ class World:
         if isinstance(order, e.Escalate):
             self.operators.decide(order)
         else:
-            self.at(self.now + self.bus.delay(), self.agent(order.agent_id).obey, order)
+            self.at(self.now + self.bus.delay(), self.agent(order.agent_id).orders.obey, order)
 
     def send_canary(self, order: e.SendCanary) -> None:
         if not self.bus.cut and not self.bus.loses():
