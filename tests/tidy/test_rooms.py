@@ -87,6 +87,18 @@ def test_both_lists_of_rooms_name_the_same_rooms() -> None:
     assert set(re.findall(r"\w+", " ".join(contract["layers"]))) == set(DOORS)
 
 
+def test_the_table_of_the_architecture_is_this_one() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    table = page.partition("## Rooms and doors")[2].partition("\n\n`lifesigns/__init__.py`")[0]
+    rows = re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", table, re.MULTILINE)
+    written = {
+        room: {name for name in re.findall(r"`(\w+)`", doors) if name in DOORS} for room, doors in rows
+    }
+    assert written == {
+        room: {name for name in doors.split() if name in DOORS} for room, doors in DOORS.items()
+    }
+
+
 @pytest.mark.parametrize(
     ("importer", "source"),
     [
