@@ -30,7 +30,7 @@ DOORS = {
     "backup": "hub config files errors",
     "assembly": "agent hub adapters audit views config wire ports core errors",
     "integrations": "assembly agent hub core files errors",
-    "web": "integrations hub views config events wire ports core errors",
+    "web": "integrations hub views config events wire ports core errors __version__",
     "simulation": "core ports hub config errors",
     "replay": "core ports hub events config errors",
     "demo": "assembly client views config events core errors",

@@ -56,6 +56,11 @@ def test_import_loads_no_driver_no_web_and_no_command_line() -> None:
     assert not_asked_for(fresh_import("lifesigns")[1]) == []
 
 
+def test_a_hub_that_nobody_scrapes_does_not_load_the_client_of_prometheus() -> None:
+    loaded = fresh_import("lifesigns.web.server")[1]
+    assert not any(is_inside(module, "prometheus_client") for module in loaded)
+
+
 def test_a_driver_that_slips_in_is_found() -> None:
     """`click` stands for any of them."""
     assert "click" in not_asked_for(fresh_import("click")[1])

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Any, Final, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -32,15 +32,18 @@ from lifesigns.web.access import Headers, HostPolicy, admit, bearer_of, headers_
 from lifesigns.web.answers import GZIP_BESIDE_FROM, GZIP_FROM, Answer, Problem, Stream, guarded, squeezed
 from lifesigns.web.beat_fast_path import BeatFastPath
 from lifesigns.web.bodies import ClientGone, CountBytes, Receive, read_body
+from lifesigns.web.connections import Connections
 from lifesigns.web.fleet_snapshot import FleetSnapshot
 from lifesigns.web.history_reader import HistoryReader
 from lifesigns.web.ids import check_path
-from lifesigns.web.prometheus import Metrics
 from lifesigns.web.quotas import WebQuotas
 from lifesigns.web.rates import Rates
 from lifesigns.web.routes import NO_TOKEN, NoQuery, Request, Route, RouteTable
 from lifesigns.web.table import CALLS
 from lifesigns.wire.signed import is_signed
+
+if TYPE_CHECKING:
+    from lifesigns.web.prometheus import Metrics
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -65,11 +68,14 @@ class Site:
     limits: Limits
     rates: Rates
     quotas: WebQuotas
-    metrics: Metrics
     history_reader: HistoryReader
     hooks: HookSessions
     answered: dict[int, int] = field(default_factory=dict)
     """The number of answers by status."""
+    connections: Connections | None = None
+    """Set by the server."""
+    metrics: Metrics | None = None
+    """Made when they are first asked for: most hubs are never scraped, and prometheus_client is a twentieth of their start."""
 
 
 BEATS: Final = "/api/v1/beats"
@@ -108,7 +114,6 @@ class Web:
             limits,
             rates,
             quotas,
-            Metrics(service, answered, rates, quotas),
             HistoryReader(service.hub, service.feed),
             HookSessions(service.hub, folder, _home()),
             answered,

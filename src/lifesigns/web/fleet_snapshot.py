@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Final
 
+from lifesigns import __version__
 from lifesigns.hub.service import Service
 from lifesigns.views import FleetView, HubHealth, fleet_view, hub_health
 from lifesigns.views.standing_alerts import needs
@@ -18,7 +18,6 @@ class FleetSnapshot:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._version = version("lifesigns")
         self._seen: FleetView | None = None
         self._seen_at = 0.0
 
@@ -43,5 +42,5 @@ class FleetSnapshot:
             bus=service.bus_state,
             dead_man_switch=service.dead_man_state,
             epoch=service.hub.epoch,
-            version=self._version,
+            version=__version__,
         )

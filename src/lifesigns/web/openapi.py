@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.metadata import version
 from typing import Any, Final
 
 import msgspec
 
+from lifesigns import __version__
 from lifesigns.views import ProblemDetails
 from lifesigns.web import docs
 from lifesigns.web.answers import Answer
@@ -103,7 +103,7 @@ def document(calls: Sequence[Route]) -> Schema:
         "openapi": "3.1.0",
         "info": {
             "title": "lifesigns",
-            "version": version("lifesigns"),
+            "version": __version__,
             "description": ABOUT,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },

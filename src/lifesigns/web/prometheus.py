@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
-from importlib.metadata import version
 from itertools import accumulate
 from typing import Final, TypeVar
 
@@ -23,6 +22,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.openmetrics import exposition as openmetrics
 
+from lifesigns import __version__
 from lifesigns.core.agent import Agent
 from lifesigns.core.effects import Rung, Stage
 from lifesigns.core.health import Health
@@ -48,20 +48,23 @@ _Word = TypeVar("_Word", bound=StrEnum)
 class Metrics:
     """Reads a service on each scrape; all its agents at most once a second.
 
-    `answered` counts HTTP answers by their status; the server sets `connections`.
+    `answered` counts HTTP answers by their status.
     """
 
-    connections: Connections | None = None
-
     def __init__(
-        self, service: Service, answered: Mapping[int, int], rates: Rates, quotas: WebQuotas
+        self,
+        service: Service,
+        answered: Mapping[int, int],
+        rates: Rates,
+        quotas: WebQuotas,
+        connections: Connections | None = None,
     ) -> None:
         self._service = service
         self._answered = answered
+        self._connections = connections
         self._rates = rates
         self._quotas = quotas
         self._census = FreshCensus()
-        self._version = version("lifesigns")
         self._registry = CollectorRegistry()
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
@@ -79,7 +82,7 @@ class Metrics:
         yield InfoMetricFamily(
             "lifesigns_hub",
             "The version of the hub, and its fencing epoch, which is higher with every hub that takes over this store",
-            {"version": self._version, "epoch": str(hub.epoch)},
+            {"version": __version__, "epoch": str(hub.epoch)},
         )
         yield from _fleet(self._census.of(service.engine.beliefs, service.clock()), hub.counters)
         yield from _incoming(service)
@@ -94,7 +97,7 @@ class Metrics:
             yield from _each(agents.values())
 
     def _http(self) -> Iterator[Metric]:
-        connections = self.connections
+        connections = self._connections
         refused = {} if connections is None else connections.refused
         yield from _answers(Counter(self._answered) + Counter(refused))
         yield _counter(

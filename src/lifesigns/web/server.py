@@ -75,7 +75,7 @@ async def serving(
     if connections is None:
         connections = _as_allowed(web.site)
     web.service.watch_connections(connections.why_full)
-    web.site.metrics.connections = connections
+    web.site.connections = connections
     async with served(web, listener, connections, tls):
         try:
             yield

@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import Annotated, Any, Final, Literal
 from uuid import uuid4
 
 import msgspec
 
+from lifesigns import __version__
 from lifesigns.core.agent import Agent
 from lifesigns.core.detectors.silence import missed
 from lifesigns.core.effects import SendNudge
@@ -301,7 +301,7 @@ async def health(request: Request) -> Answer:
     """Whether this hub is there."""
     engine = request.service.engine
     online = sum(agent.alive for agent in engine.agents())
-    return answer({"status": "healthy", "version": version("lifesigns"), "agents_online": online})
+    return answer({"status": "healthy", "version": __version__, "agents_online": online})
 
 
 def online_status(agent: Agent) -> str:
