@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from lifesigns.config import Config, ConfigError, ConfigErrors, load
+from lifesigns.config.errors import ConfigError, ConfigErrors
+from lifesigns.config.load import load
+from lifesigns.config.values import Config
 
 Said = Callable[..., Config]
 Complained = Callable[..., list[ConfigError]]

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifesigns.config import ConfigErrors, yaml_file
+from lifesigns.config import yaml_file
+from lifesigns.config.errors import ConfigErrors
 
 
 def refusal(text: str) -> str:

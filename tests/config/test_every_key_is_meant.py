@@ -21,15 +21,15 @@ from lifesigns.assembly.ai_maestro import messenger_of, messenger_rules_of
 from lifesigns.assembly.channels import channels_of, rules_of
 from lifesigns.assembly.executors import assign_executors, contents_in
 from lifesigns.assembly.locks import lock_rules_of, tracker_of
-from lifesigns.config import Config, ConfigErrors, Limits, Listen
 from lifesigns.config.channels import TYPES
 from lifesigns.config.document import Document
+from lifesigns.config.errors import ConfigErrors
 from lifesigns.config.executors import EXECUTORS, CommandSettings, TmuxSettings, WebhookSettings
 from lifesigns.config.fitting import flat, settable
 from lifesigns.config.load import SCHEMA, assemble, defaults
 from lifesigns.config.schema import keys, readers_of
 from lifesigns.config.tree import MEANING
-from lifesigns.config.values import DeadManSettings
+from lifesigns.config.values import Config, DeadManSettings, Limits, Listen
 from lifesigns.core.policy import BreakerPolicy, FleetPolicy, Policy
 
 HOOK = "https://hook.example/a"

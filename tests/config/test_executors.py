@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from lifesigns.config import Config
 from lifesigns.config.executors import CheckpointSettings, CommandSettings, TmuxSettings, WebhookSettings
 from lifesigns.config.load import defaults
+from lifesigns.config.values import Config
 from tests.config.conftest import Complained, Said
 
 URL = "https://example.org/hook"

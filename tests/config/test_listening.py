@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lifesigns.config import Listen
 from lifesigns.config.listening import check, tls_context
+from lifesigns.config.values import Listen
 from lifesigns.errors import UsageError
 from tests.config.conftest import Complained, Said
 from tests.servers.certificates import self_signed

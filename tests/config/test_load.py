@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from lifesigns.config import Listen, find, load
 from lifesigns.config.channels import ChannelSettings
+from lifesigns.config.load import find, load
+from lifesigns.config.values import Listen
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import ROLES, profile
 from lifesigns.errors import PolicyError

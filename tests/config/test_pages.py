@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from lifesigns.cli.config import shown
-from lifesigns.config import Config
 from lifesigns.config.executors import EXECUTORS
 from lifesigns.config.fitting import flat, settable
 from lifesigns.config.load import SCHEMA
 from lifesigns.config.overrides import RESERVED, VARIABLES
 from lifesigns.config.schema import readers_of
 from lifesigns.config.tree import MEANING
+from lifesigns.config.values import Config
 from lifesigns.core.policy import FleetPolicy, Policy
 from lifesigns.core.profiles import PROFILES, ROLES
 from tests.config.conftest import Said

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from lifesigns.config import Limits, readers
+from lifesigns.config import readers
 from lifesigns.config.fitting import flat, settable
 from lifesigns.config.load import SCHEMA
 from lifesigns.config.schema import FLEET, POLICY, Schema, end, keys
+from lifesigns.config.values import Limits
 from lifesigns.core.policy import FleetPolicy, Policy
 
 

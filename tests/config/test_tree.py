@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from lifesigns.config import load
 from lifesigns.config.alerting import RouteSettings
 from lifesigns.config.fitting import flat, settable
-from lifesigns.config.load import SCHEMA
+from lifesigns.config.load import SCHEMA, load
 from lifesigns.config.schema import readers_of
 from lifesigns.config.tree import MEANING
 from lifesigns.core.policy import Policy

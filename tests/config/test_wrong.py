@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lifesigns.config import ConfigErrors
 from lifesigns.config.document import Document
+from lifesigns.config.errors import ConfigErrors
 from lifesigns.config.load import SCHEMA, assemble
 from lifesigns.config.schema import readers_of
 from lifesigns.errors import PolicyError

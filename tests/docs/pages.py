@@ -17,7 +17,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lifesigns.config import load
+from lifesigns.config.load import load
 from lifesigns.errors import PolicyError
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Self
 
-from lifesigns.config import Config, load
+from lifesigns.config.load import load
+from lifesigns.config.values import Config
 from lifesigns.core.effects import Effect, Fact, SendCanary, SendPing
 from lifesigns.core.engine import Engine
 from lifesigns.core.signals import BeatReceived, CanaryReturned, PongReceived, Signal

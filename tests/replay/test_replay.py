@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.adapters.store.sqlite import SqliteStore
 from lifesigns.assembly.hub import store_to_read
-from lifesigns.config import Config
+from lifesigns.config.values import Config
 from lifesigns.core.effects import Finding, FindingClosed, FindingOpened, Kind, Severity
 from lifesigns.core.signals import (
     BeatReceived,

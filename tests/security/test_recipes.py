@@ -23,8 +23,8 @@ from lifesigns.adapters.executors import respawn_command
 from lifesigns.adapters.executors.cleanup_command import CleanupCommand
 from lifesigns.adapters.executors.commands import Command
 from lifesigns.adapters.executors.respawn_command import RespawnCommand
-from lifesigns.config import load
 from lifesigns.config.executors import CommandSettings
+from lifesigns.config.load import load
 from lifesigns.core.commands import CLEANUP_FACTS, RESPAWN_FACTS
 from lifesigns.errors import AdapterError
 from tests.adapters.executors.ground import cleanup, respawn

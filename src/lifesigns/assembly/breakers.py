@@ -25,7 +25,7 @@ log: Final = logging.getLogger("lifesigns.guard")
 @cache
 def configured() -> Policy:
     """The policy of this process. A wrong configuration must not end an agent that only wants a breaker."""
-    from lifesigns.config import load  # A process without a breaker reads no configuration.
+    from lifesigns.config.load import load  # A process without a breaker reads no configuration.
 
     try:
         return load(environ=os.environ).policies.default

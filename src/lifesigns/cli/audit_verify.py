@@ -173,7 +173,7 @@ def _keys_and_checkpoints(
 
 def place_of(url: str | None, folder: Path | None) -> str:
     """The log's store: `url`, else in `folder`, else the configured one, else in the default folder."""
-    from lifesigns.config import load
+    from lifesigns.config.load import load
     from lifesigns.hub.state_folder import default_store
 
     if url is None and folder is None:

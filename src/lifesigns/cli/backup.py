@@ -31,7 +31,7 @@ def backup(file: Path, state: Path | None, store: str | None, as_json: bool) -> 
     it. A PostgreSQL store is not in it: back that up with its own tools (pg_dump).
     """
     from lifesigns.backup import back_up
-    from lifesigns.config import load
+    from lifesigns.config.load import load
 
     url = store or (load(environ=os.environ).store if state is None else None)
     manifest = back_up(folder_of(state), url, file, version=__version__)

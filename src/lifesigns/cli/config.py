@@ -14,7 +14,9 @@ from lifesigns.cli.say import say
 from lifesigns.core.printable import spelled_out
 
 if TYPE_CHECKING:
-    from lifesigns.config import Config, ConfigErrors, Source
+    from lifesigns.config.document import Source
+    from lifesigns.config.errors import ConfigErrors
+    from lifesigns.config.values import Config
 
 
 @click.group()
@@ -33,7 +35,8 @@ def check(ctx: click.Context, file: Path | None, everything: bool, as_json: bool
     Without FILE: LIFESIGNS_CONFIG, ./lifesigns.yaml, or ~/.config/lifesigns/lifesigns.yaml. Exits with 2
     if anything is wrong, and names all of it.
     """
-    from lifesigns.config import ConfigErrors, load
+    from lifesigns.config.errors import ConfigErrors
+    from lifesigns.config.load import load
 
     try:
         loaded = load(file, environ=os.environ)

@@ -17,8 +17,9 @@ from msgspec import Struct
 from lifesigns import __version__
 from lifesigns.cli.output import seconds, since
 from lifesigns.client import Client
-from lifesigns.config import ConfigErrors, load
+from lifesigns.config.errors import ConfigErrors
 from lifesigns.config.hub_locator import TOKEN_FILE, HubLocator, state_folder
+from lifesigns.config.load import load
 from lifesigns.core.health import UNWELL, Health
 from lifesigns.core.words import duration
 from lifesigns.errors import HubError, LifesignsError, UsageError

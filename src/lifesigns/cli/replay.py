@@ -26,7 +26,7 @@ from lifesigns.errors import UsageError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from lifesigns.config import Config
+    from lifesigns.config.values import Config
     from lifesigns.replay import Difference, Replayed
 
 SETTABLE: Final = ("policy.", "fleet.")
@@ -148,7 +148,7 @@ def _moment(option: str, text: str) -> float:
 
 
 def _policies(file: Path | None, profile: str | None, sets: Sequence[str]) -> tuple[Config, Config]:
-    from lifesigns.config import load
+    from lifesigns.config.load import load
 
     if file is None and profile is None and not sets:
         raise UsageError("say what the other policy is: --set KEY=VALUE, --profile NAME or --config FILE")

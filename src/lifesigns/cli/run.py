@@ -136,7 +136,7 @@ def default_id(program: str, hub: str | None) -> str:
 
 
 def _policy(agent_id: str, profile: str | None) -> Policy:
-    from lifesigns.config import load
+    from lifesigns.config.load import load
     from lifesigns.core.profiles import PROFILES
 
     if profile is not None and profile not in PROFILES:

@@ -77,7 +77,7 @@ def simulate(
 def _config(
     agents: int, days: float, seed: int, config_file: Path | None, profile: str | None, faults: str
 ) -> SimulationConfig:
-    from lifesigns.config import load
+    from lifesigns.config.load import load
     from lifesigns.core.profiles import PROFILES
     from lifesigns.simulation import Faults, SimulationConfig
 

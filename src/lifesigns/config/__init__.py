@@ -18,20 +18,6 @@ The files, in the order in which a value passes them:
 and beside them `listening.py`, what a hub may listen with, and `hub_locator.py`, how clients find a hub.
 
 We collect all errors, so that one look shows all of them, each with its key, file and line: `ConfigErrors.errors`.
+
+Nothing is imported here: who only looks for a hub, as every sender and command does, does not read the whole configuration.
 """
-
-from lifesigns.config.document import Source
-from lifesigns.config.errors import ConfigError, ConfigErrors
-from lifesigns.config.load import find, load
-from lifesigns.config.values import Config, Limits, Listen
-
-__all__ = [
-    "Config",
-    "ConfigError",
-    "ConfigErrors",
-    "Limits",
-    "Listen",
-    "Source",
-    "find",
-    "load",
-]

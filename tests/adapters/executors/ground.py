@@ -13,9 +13,9 @@ import httpx2
 
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.assembly.executors import assign_executors, contents_in
-from lifesigns.config import Config
 from lifesigns.config.document import Document
 from lifesigns.config.load import assemble, defaults
+from lifesigns.config.values import Config
 from lifesigns.core.effects import (
     CleanUp,
     Escalate,
