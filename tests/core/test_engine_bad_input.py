@@ -149,11 +149,11 @@ def test_a_senseless_load_is_harmless(watch: Watch, load: float) -> None:
     assert_good_is_undisturbed(watch)
 
 
-def test_a_million_invented_ids_from_one_source_push_nobody_out() -> None:
+def test_countless_invented_ids_from_one_source_push_nobody_out() -> None:
     """They stop at the source's limit; a good agent from elsewhere is still taken in, and judged in time."""
     watch = Watch(fleet=FleetPolicy(canary_every=0, agents_per_source=1000))
     watch.beat("good", source="ours")
-    for n in range(1_000_000):
+    for n in range(100_000):
         watch.engine.hear(s.BeatReceived(f"fake-{n}", source="theirs"), START)
     watch.beat("late", source="ours")
     assert len(list(watch.engine.agents())) == 1002

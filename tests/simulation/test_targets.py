@@ -22,9 +22,8 @@ def missed_targets(report: Report) -> list[str]:
     return [f"{target.name}: {target.got}" for target in report.targets if not target.met]
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_day_of_a_fleet_meets_every_target(seed: int) -> None:
-    report = simulate(SimulationConfig(agents=20, days=1, seed=seed, failure_every=12 * HOUR))
+def test_a_day_of_a_fleet_meets_every_target() -> None:
+    report = simulate(SimulationConfig(agents=20, days=1, seed=1, failure_every=12 * HOUR))
     assert report.violations == ()
     assert missed_targets(report) == []
     assert sum(found.happened for found in report.detections.values()) > 10

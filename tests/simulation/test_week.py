@@ -18,9 +18,9 @@ from lifesigns.simulation.truth import Illness
 NEVER_FAILS = 1e12
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_no_law_is_broken_when_everything_goes_wrong(seed: int) -> None:
-    report = simulate(SimulationConfig(agents=20, days=1, seed=seed, faults=Faults.parse("all")))
+def test_no_law_is_broken_when_everything_goes_wrong() -> None:
+    """One seed; `make soak` runs hundreds, and `test_chaos.py` a few of the hardest worlds."""
+    report = simulate(SimulationConfig(agents=20, days=1, seed=1, faults=Faults.parse("all")))
     assert [str(violation) for violation in report.violations] == []
     assert report.false_terminations == 0
 
