@@ -21,7 +21,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -68,9 +68,15 @@ class Hub:
     """A hub as its user meets it."""
 
     def __init__(
-        self, folder: Path, config: Json | None = None, *options: str, state: Path | None = None
+        self,
+        folder: Path,
+        config: Json | None = None,
+        *options: str,
+        state: Path | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> None:
         self.folder = folder
+        self._env = dict(env or {})
         self.state = folder / (state or "state")
         self._state_typed = str(state or self.state)
         self.port = free_port()
@@ -96,7 +102,11 @@ class Hub:
         command = ["serve", "--port", str(self.port), "--state", self._state_typed, *self._options]
         with self.log.open("a") as log:
             self.process = self._spawn(
-                [sys.executable, "-m", "lifesigns", *command], stdout=log, stderr=log, cwd=self.folder
+                [sys.executable, "-m", "lifesigns", *command],
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                env=environment(**self._env),
             )
 
     def stop(self) -> None:
@@ -132,8 +142,13 @@ class Hub:
 
     @property
     def environ(self) -> dict[str, str]:
-        """What a program needs to find it."""
-        return {"LIFESIGNS_HUB": self.url, "LIFESIGNS_TOKEN": self.token, "LIFESIGNS_STATE": str(self.state)}
+        """What a program needs to find it, and what the hub was given."""
+        return {
+            **self._env,
+            "LIFESIGNS_HUB": self.url,
+            "LIFESIGNS_TOKEN": self.token,
+            "LIFESIGNS_STATE": str(self.state),
+        }
 
     def cli(self, *args: str, check: bool = True, **env: str) -> subprocess.CompletedProcess[str]:
         """A command, as a shell starts it."""
@@ -247,7 +262,6 @@ class Hub:
             raise AssertionError(f"{error}{logs}") from None
 
     def _spawn(self, command: list[str], **more: Any) -> subprocess.Popen[str]:
-        more.setdefault("env", environment())
         process = subprocess.Popen(command, text=True, stdin=subprocess.DEVNULL, **more)
         self._processes.append(process)
         return process
@@ -276,11 +290,15 @@ def _decoded(content: bytes) -> Json:
 
 @contextmanager
 def serving(
-    folder: Path, config: Json | None = None, *options: str, state: Path | None = None
+    folder: Path,
+    config: Json | None = None,
+    *options: str,
+    state: Path | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> Iterator[Hub]:
     """A running hub; `config` is its `lifesigns.yaml`, `options` go to `lifesigns serve`; its state is in `state`, said as it
-    is here."""
-    hub = Hub(folder, config, *options, state=state)
+    is here; `env` is for the hub and for every program beside it."""
+    hub = Hub(folder, config, *options, state=state, env=env)
     try:
         hub.start()
         yield hub

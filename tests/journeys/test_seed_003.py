@@ -4,19 +4,19 @@ and what is left of it: the lock is free, the recovery is on record at the hub, 
 from __future__ import annotations
 
 import json
-import os
-import shutil
+import shlex
 import signal
 import subprocess
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.journeys.outside import Hub, serving, until
+from tests.journeys.outside import Hub, environment, serving, until
+from tests.servers.mcp_memory import memory_server
 
-PACKAGE = "@modelcontextprotocol/server-memory"
 RECOVERIES = "task-sentinel/metrics/lock-recoveries/"
 
 WORKER = """
@@ -54,17 +54,7 @@ time.sleep(600)
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The command of the real server, or a visible reason why it is not tried."""
-    if known := os.environ.get("LIFESIGNS_TEST_MCP_MEMORY"):
-        return f"node {known}"
-    if shutil.which("npm") is None:
-        pytest.skip("npm is not installed: the real MCP memory server is not tried")
-    folder = tmp_path_factory.mktemp("server-memory")
-    install = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), PACKAGE]
-    installed = subprocess.run(install, capture_output=True, text=True, timeout=180, check=False)
-    if installed.returncode:
-        pytest.skip(f"npm has no {PACKAGE} here: {installed.stderr.strip()[-200:]}")
-    return f"node {folder}/node_modules/{PACKAGE}/dist/index.js"
+    return shlex.join(memory_server(tmp_path_factory.mktemp("server-memory")))
 
 
 def kept(file: Path) -> dict[str, str]:
@@ -82,12 +72,10 @@ def held(hub: Hub) -> set[str]:
     return {task["task_id"] for task in hub.get("/api/v1/tasks")["tasks"] if task["claim"]}
 
 
-def test_a_worker_that_dies_loses_its_lock_once_and_everybody_can_see_it(
-    tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LIFESIGNS_MEMORY_COMMAND", server)
+def test_a_worker_that_dies_loses_its_lock_once_and_everybody_can_see_it(tmp_path: Path, server: str) -> None:
     file = tmp_path / "memory.jsonl"
-    with serving(tmp_path, {"memory": {"file": str(file)}}) as hub:
+    env = {"LIFESIGNS_MEMORY_COMMAND": server}
+    with serving(tmp_path, {"memory": {"file": str(file)}}, env=env) as hub:
         worker = hub.python("worker.py", WORKER, str(file))
         hub.python("bystander.py", BYSTANDER)
         hub.until(lambda: held(hub) == {"task-123", "task-789"}, "both hold their locks")
@@ -108,3 +96,23 @@ def test_a_worker_that_dies_loses_its_lock_once_and_everybody_can_see_it(
         assert recovery["stale_duration"] >= 3000
         listed = json.loads(hub.cli("claims", "recovered", "--json").stdout)["recovered"]
         assert [(one["agent_id"], one["task_id"]) for one in listed] == [("worker-local-1", "task-123")]
+
+
+def test_what_the_document_types_at_the_memory_server_is_done_by_our_commands(
+    tmp_path: Path, server: str
+) -> None:
+    """`store`, `retrieve`, `list-keys` of "Monitoring and debugging" and "Troubleshooting": the server itself has no commands."""
+    env = environment(LIFESIGNS_MEMORY_COMMAND=server, MEMORY_FILE_PATH=str(tmp_path / "memory.jsonl"))
+
+    def typed(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "lifesigns", "memory", *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=env)
+
+    assert typed("get", "test-heartbeat").returncode == 1
+    for value in ('{"test": false}', '{"test": true}'):
+        assert typed("put", "test-heartbeat", value).returncode == 0
+    assert typed("get", "test-heartbeat").stdout == '{"test": true}\n'
+    assert typed("put", "task-sentinel/workers/worker-local-1/heartbeat", "{}").returncode == 0
+    assert typed("list", "task-sentinel/workers/*/heartbeat").stdout.split() == [
+        "task-sentinel/workers/worker-local-1/heartbeat"
+    ]

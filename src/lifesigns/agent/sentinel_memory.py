@@ -41,6 +41,8 @@ class SentinelMemory:
         self._alert = alert
         self._writer = MemoryWriter(memory, attempts=attempts, delay=delay, on_failure=self._failed)
         self._series: deque[str] = deque()
+        self._told: WriteFailure | None = None
+        """The last failure that is written down, or about to be."""
 
     def start(self) -> None:
         self._writer.start()
@@ -73,6 +75,7 @@ class SentinelMemory:
         self._series.append(key)
         while len(self._series) > SERIES_MAX:
             self._writer.delete(self._series.popleft())
+        self._tell_failures()
 
     def locked(self, task_id: str) -> None:
         lock = {"worker_id": self._worker_id, "task_id": task_id, "claimed_at": time.time_ns() // 1_000_000}
@@ -84,11 +87,14 @@ class SentinelMemory:
     def failures(self) -> list[WriteFailure]:
         return list(self._writer.failures)
 
-    def _failed(self, failure: WriteFailure) -> None:
-        kept = [{**asdict(one), "timestamp": int(one.timestamp * 1000)} for one in self.failures()]
-        if (
-            failure.consecutive_failures == 1
-        ):  # While it fails, one such write waits; it says all when it succeeds.
+    def _tell_failures(self) -> None:
+        """Write down what is not yet. If that fails, too, it is a failure itself: the next heartbeat brings all of them."""
+        failures = self.failures()
+        if failures and failures[-1] is not self._told:
+            self._told = failures[-1]
+            kept = [{**asdict(one), "timestamp": int(one.timestamp * 1000)} for one in failures]
             self._writer.put(f"{ROOT}/workers/{self._worker_id}/heartbeat-failures", json.dumps(kept))
+
+    def _failed(self, failure: WriteFailure) -> None:
         if self._alert is not None and failure.consecutive_failures == ALERT_AFTER:
             self._alert(failure)

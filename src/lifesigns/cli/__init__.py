@@ -44,7 +44,9 @@ COMMANDS: Final[dict[str, Entry]] = {
     "hubs": Entry("lifesigns.cli.hubs", "List the hubs on one store: which judges, which stand by."),
     "key": Entry("lifesigns.cli.key", "Make, list and revoke the keys with which agents sign."),
     "mcp": Entry("lifesigns.cli.mcp", "Serve the hub as tools for a model (MCP)."),
-    "memory": Entry("lifesigns.cli.memory", "Look up what workers keep in an MCP memory server."),
+    "memory": Entry(
+        "lifesigns.cli.memory", "Look up what workers keep in an MCP memory server; put something there."
+    ),
     "nudge": Entry("lifesigns.cli.acts", "Tell an agent something at its next turn boundary."),
     "open": Entry("lifesigns.cli.open", "Make a link that signs you in to the dashboard."),
     "pause": Entry("lifesigns.cli.acts", "Leave an agent alone for a while."),

@@ -19,7 +19,7 @@ _FILE = click.option("--file", help="The file of the memory server; by default M
 
 @click.group("memory")
 def memory() -> None:
-    """Look up what workers keep in an MCP memory server.
+    """Look up what workers keep in an MCP memory server, or put something there.
 
     Keys are as in Task Sentinel: task-sentinel/workers/WORKER/heartbeat. The server is started for the question, as
     npx -y @modelcontextprotocol/server-memory, or by LIFESIGNS_MEMORY_COMMAND.
@@ -47,6 +47,16 @@ def list_keys(pattern: str, file: str | None) -> None:
     with _memory(file) as known:
         for key in known.keys(pattern):
             say(key)
+
+
+@memory.command("put")
+@click.argument("key")
+@click.argument("value")
+@_FILE
+def put(key: str, value: str, file: str | None) -> None:
+    """Set the value of KEY: a quick look whether the memory takes anything."""
+    with _memory(file) as known:
+        known.put(key, value)
 
 
 @contextmanager

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
 import sys
 import threading
 import time
@@ -21,29 +18,12 @@ from lifesigns.agent.sender.session import Alert
 from lifesigns.cli import main
 from lifesigns.errors import AdapterError
 from lifesigns.integrations.task_sentinel import HeartbeatMonitor
-
-PACKAGE = "@modelcontextprotocol/server-memory"
+from tests.servers.mcp_memory import memory_server
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
-    """The real server, or a visible reason why it is not tried."""
-    known = os.environ.get("LIFESIGNS_TEST_MCP_MEMORY")
-    if known:
-        return ("node", known)
-    if shutil.which("npm") is None:
-        pytest.skip("npm is not installed: the real MCP memory server is not tried")
-    folder = tmp_path_factory.mktemp("server-memory")
-    installed = subprocess.run(
-        ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), PACKAGE],
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
-    if installed.returncode:
-        pytest.skip(f"npm has no {PACKAGE} here: {installed.stderr.strip()[-200:]}")
-    return ("node", str(folder / "node_modules" / PACKAGE / "dist" / "index.js"))
+    return memory_server(tmp_path_factory.mktemp("server-memory"))
 
 
 def until(holds: Callable[[], bool], within: float = 60.0) -> None:

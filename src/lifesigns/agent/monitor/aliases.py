@@ -24,7 +24,7 @@ FREEZE_SHARE: Final = 0.9
 
 
 class AgentHealthMonitor(Monitor):
-    """A `Monitor` with the names and the configuration of seed 000.
+    """A `Monitor` with the names and the configuration of seed 000; its methods have both spellings.
 
     Keys in camelCase are milliseconds, as they are there (`activityTimeout: 5000`); in snake_case, like everywhere
     else here, seconds (`activity_timeout=5`).
@@ -60,6 +60,12 @@ class AgentHealthMonitor(Monitor):
         """The state of every agent."""
         states = {name: self.metrics(name) for name in self.all()}
         return {name: state for name, state in states.items() if state is not None}
+
+    registerAgent = register_agent  # noqa: N815 - the names of the seed
+    unregisterAgent = unregister_agent  # noqa: N815
+    getHealth = get_health  # noqa: N815
+    getMetrics = get_metrics  # noqa: N815
+    getAllHealth = get_all_health  # noqa: N815
 
 
 def _read(config: Mapping[str, Any]) -> dict[str, float | bool]:
