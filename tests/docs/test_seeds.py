@@ -7,12 +7,11 @@ import re
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "seeds.md"
 NAMED = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+PLACE = re.compile(r"`(tests/[\w/]+(?:\.py)?)`")
 STATES = ("works", "differs", "not built")
 RUNBOOKS = ("manual-intervention", "reset-a-breaker", "recovery-troubleshooting", "storm", "blind-hub")
 
@@ -32,11 +31,27 @@ def functions_in(path: Path) -> frozenset[str]:
     )
 
 
-@pytest.mark.parametrize(("file", "name"), sorted(set(NAMED.findall(PAGE.read_text()))))
-def test_every_test_that_is_named_exists(file: str, name: str) -> None:
-    path = ROOT / file
-    assert path.exists(), f"there is no {file}"
-    assert name in functions_in(path), f"there is no {name} in {file}"
+def missing(page: str) -> list[str]:
+    """Tests and folders of tests that a page names and that do not exist."""
+    absent = [named for named in PLACE.findall(page) if not (ROOT / named).exists()]
+    for file, name in NAMED.findall(page):
+        path = ROOT / file
+        if not path.exists() or name not in functions_in(path):
+            absent.append(f"{file}::{name}")
+    return absent
+
+
+def test_every_test_that_is_named_exists() -> None:
+    assert missing(PAGE.read_text()) == []
+    assert len(NAMED.findall(PAGE.read_text())) > 100, "the page names none any more, or this test finds none"
+
+
+def test_one_that_does_not_exist_is_found() -> None:
+    here = "tests/docs/test_seeds.py"
+    assert missing(f"`{here}::test_one_that_does_not_exist_is_found` · `tests/docs`") == []
+    assert missing(f"`{here}::test_coffee`") == [f"{here}::test_coffee"]
+    assert missing("`tests/coffee/test_it.py::test_it`") == ["tests/coffee/test_it.py::test_it"]
+    assert missing("`tests/coffee`") == ["tests/coffee"]
 
 
 def test_every_requirement_has_a_state_and_what_works_or_differs_names_what_shows_it() -> None:
