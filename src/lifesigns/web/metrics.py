@@ -27,7 +27,9 @@ async def _made(request: Request) -> Metrics:
         await asyncio.to_thread(import_module, "lifesigns.web.prometheus")
         from lifesigns.web.prometheus import Metrics
 
-        made = site.metrics = Metrics(request.service, site.answered, site.rates, site.quotas, site.connections)
+        made = site.metrics = Metrics(
+            request.service, site.answered, site.rates, site.quotas, site.connections
+        )
     return made
 
 

@@ -14,7 +14,8 @@ class HardOfHearing:
 
     _writer = None
 
-    async def connect(self) -> None: ...
+    async def connect(self) -> None:
+        self._reader = asyncio.StreamReader()
 
     def pack_command(self, *command: str | bytes) -> list[bytes]:
         return [b"command"]
@@ -25,15 +26,12 @@ class HardOfHearing:
         except asyncio.CancelledError:
             return
 
-    async def read_response(self, **_: Any) -> None:
-        await asyncio.Event().wait()
-
     async def disconnect(self, *, nowait: bool) -> None: ...
 
 
 async def test_a_cancel_that_was_lost_is_said_again() -> None:
     connection: Any = HardOfHearing()
-    pipe = _Pipe(connection, lambda reply: None, lambda reason: None)
+    pipe = _Pipe(connection, lambda *message: None, lambda reply: None, lambda reason: None, lambda: None)
     await pipe.open()
     pipe.put("PUBLISH", "a", b"b")
     await asyncio.sleep(0.01)

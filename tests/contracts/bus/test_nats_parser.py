@@ -17,7 +17,8 @@ from nats.protocol.parser import Parser
 
 from lifesigns.adapters.bus.nats import NatsBus
 from lifesigns.adapters.bus.nats_connection import _Client
-from lifesigns.adapters.bus.nats_parser import SKIPPED_LENGTH_MAX, TurnParser
+from lifesigns.adapters.bus.nats_parser import TurnParser
+from lifesigns.adapters.bus.skipping import SKIPPED_LENGTH_MAX
 from lifesigns.wire.subjects import of_senders, sender
 from tests.contracts.bus.ground import Ear, eventually
 from tests.servers.nats import NatsServer

@@ -12,8 +12,9 @@ from nats import errors
 from nats.aio.client import Client
 from nats.aio.subscription import Subscription
 
-from lifesigns.adapters.bus.nats_parser import TurnParser, WhatIsUnwanted
+from lifesigns.adapters.bus.nats_parser import TurnParser
 from lifesigns.adapters.bus.server_bus import Receive
+from lifesigns.adapters.bus.skipping import WhatIsUnwanted
 from lifesigns.errors import AdapterError
 
 logger = logging.getLogger("lifesigns.bus")

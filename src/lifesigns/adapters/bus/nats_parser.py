@@ -2,9 +2,8 @@
 
 nats-py awaits each message and cuts its buffer twice for it. A flood comes in faster than the hub could take it, so what a
 message costs before anyone looks at its subject decides whether the other messages are heard. A server sends more than a
-million a second, and holds back 64 MB of them for a client that is slower: those behind them come seconds late. So a run of
-unwanted messages is skipped by one regular expression: 0.25 µs for each instead of 1.3. It goes by the length in each head,
-so that what looks like a message inside of a payload is none.
+million a second, and holds back 64 MB of them. So a run of unwanted messages is skipped (`skipping.py`): 0.25 µs for each
+instead of 1.3.
 """
 
 from __future__ import annotations
@@ -19,22 +18,14 @@ from typing import Any, Final
 from nats.errors import ProtocolError
 from nats.protocol.parser import AWAITING_CONTROL_LINE, MAX_CONTROL_LINE_SIZE, Parser
 
+from lifesigns.adapters.bus.skipping import TURN_FOR, WhatIsUnwanted, length_and_bytes
 from lifesigns.ports import Unwanted
 
 _message: Final = re.compile(rb"MSG ([^ \r\n]+) (\d+) (?:[^ \r\n]+ )?(\d+)\r\n").match
 _END: Final = b"\r\n"
 
-TURN_FOR: Final = 0.005
-"""Seconds of reading after which everything else on the loop gets its turn: nats-py goes on while anything is there."""
-
-SKIPPED_LENGTH_MAX: Final = 255
-"""Of payloads. Larger ones are read one after the other: a server holds back fewer of them. A longer list takes longer to compile
-(4 ms), each time that others are unwanted."""
-
 Take = Callable[[int, bytes, bytes], None]
 """Number of the subscription, subject, payload."""
-
-WhatIsUnwanted = Callable[[], Unwanted | None]
 
 
 class TurnParser(Parser):
@@ -114,13 +105,4 @@ def _run_of(subjects: str) -> re.Pattern[bytes]:
     return re.compile(rf"(?>{message})++".encode(), re.DOTALL)
 
 
-def _length_and_payload(digits: str = "") -> str:
-    """A regular expression of a length that begins with these digits, and of as many bytes: a tree with a leaf for each length."""
-    ways = [] if not digits else [rf"\r\n.{{{digits}}}"]
-    if digits != "0":
-        longer = (f"{digits}{digit}" for digit in range(10))
-        ways += [each[-1] + _length_and_payload(each) for each in longer if int(each) <= SKIPPED_LENGTH_MAX]
-    return f"(?:{'|'.join(ways)})"
-
-
-_LENGTH_AND_PAYLOAD: Final = _length_and_payload()
+_LENGTH_AND_PAYLOAD: Final = length_and_bytes(".")

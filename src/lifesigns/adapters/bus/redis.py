@@ -43,4 +43,4 @@ class RedisBus(ServerBus):
             raise AdapterError(
                 "a Redis bus needs the package redis: pip install 'lifesigns[redis]'", transient=False
             ) from error
-        return await open_connection(self._url, self._name, self._payload_max, receive)
+        return await open_connection(self._url, self._name, self._payload_max, receive, self.unwanted)

@@ -2,24 +2,27 @@
 
 Protocol 2 needs two, because a subscribed connection may not publish; but every server of the family speaks it. We send
 commands without waiting for their answers, as on NATS: a publisher that waited for each would send some thousand
-messages a second. We wait only for the answer to a PING, which comes after all others.
+messages a second. We wait only for the answer to a PING, which comes after all others. redis-py connects, signs in and
+writes; what comes we read ourselves (`redis_parser.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import re
 import ssl
 from collections import deque
 from collections.abc import Callable
+from time import thread_time
 from typing import Any, Final
 
 from redis import exceptions
 from redis.asyncio.connection import AbstractConnection, Connection, parse_url
 
+from lifesigns.adapters.bus.redis_parser import Refusal, ReplyParser, Take
 from lifesigns.adapters.bus.server_bus import Receive
+from lifesigns.adapters.bus.skipping import TURN_FOR, WhatIsUnwanted
 from lifesigns.adapters.bus.subjects import is_plain, matcher
 from lifesigns.errors import AdapterError
 
@@ -28,6 +31,7 @@ logger = logging.getLogger("lifesigns.bus")
 _CONNECT_FOR: Final = 2.0
 _WRITE_FOR: Final = 4.0
 _CANCEL_AGAIN_AFTER: Final = 0.05
+_READ_MAX: Final = 256 * 1024
 _escape: Final = re.compile(r"([\\*?\[\]])")
 _OUR_SETTINGS: Final = {
     "protocol": 2,
@@ -38,12 +42,14 @@ _OUR_SETTINGS: Final = {
 }
 
 
-async def open_connection(url: str, name: str, payload_max: int, receive: Receive) -> RedisConnections:
+async def open_connection(
+    url: str, name: str, payload_max: int, receive: Receive, unwanted: WhatIsUnwanted
+) -> RedisConnections:
     """Connect to this server, or raise `AdapterError`."""
     settings: dict[str, Any] = {**parse_url(url), **_OUR_SETTINGS}
     kind: type[AbstractConnection] = settings.pop("connection_class", Connection)
     try:
-        connection = RedisConnections(kind(**settings), kind(**settings), payload_max, receive)
+        connection = RedisConnections(kind(**settings), kind(**settings), payload_max, receive, unwanted)
     except TypeError as error:
         raise AdapterError(
             f"the address of {name} has an unknown parameter: {error}", transient=False
@@ -65,14 +71,19 @@ class RedisConnections:
     """A `ServerConnection` of `server_bus.py`."""
 
     def __init__(
-        self, sending: AbstractConnection, hearing: AbstractConnection, payload_max: int, receive: Receive
+        self,
+        sending: AbstractConnection,
+        hearing: AbstractConnection,
+        payload_max: int,
+        receive: Receive,
+        unwanted: WhatIsUnwanted,
     ) -> None:
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.refusal: str | None = None
         self.payload_max = payload_max
         self._receive = receive
-        self._sending = _Pipe(sending, self._handle, self._end)
-        self._hearing = _Pipe(hearing, self._handle, self._end)
+        self._sending = _Pipe(sending, self._pass_on, self._handle, self._end, unwanted)
+        self._hearing = _Pipe(hearing, self._pass_on, self._handle, self._end, unwanted)
         self._globs: dict[str, dict[str, Callable[[str], bool]]] = {}
 
     @property
@@ -110,20 +121,17 @@ class RedisConnections:
         await self._hearing.close()
 
     def _handle(self, reply: object) -> None:
-        """A message, or an answer to a command: of the answers only refusals matter."""
+        """A message on a plain subject, or an answer to a command: of the answers only refusals matter."""
         match reply:
             case [b"message", bytes(channel), bytes(payload)]:
                 self._pass_on(channel, channel, payload)
-            case [b"pmessage", bytes(glob), bytes(channel), bytes(payload)]:
-                self._pass_on(glob, channel, payload)
-            case exceptions.ResponseError():
-                self.refusal = _text(reply)
+            case Refusal():
+                self.refusal = str(reply).removeprefix("ERR ")
 
     def _pass_on(self, glob: bytes, channel: bytes, payload: bytes) -> None:
-        try:
-            subject = channel.decode()
-        except UnicodeDecodeError:  # Not ours: none of our patterns can match it.
-            return
+        subject = channel.decode(
+            errors="replace"
+        )  # To the server it is bytes. Its sender pays for it in any case.
         # A glob's * also matches dots and the empty text, so that several patterns may share one.
         for pattern, is_meant in tuple(self._globs.get(glob.decode(), {}).items()):
             if is_meant(subject):
@@ -138,12 +146,19 @@ class _Pipe:
     """One connection: commands go in, replies come out, and neither waits for the other."""
 
     def __init__(
-        self, connection: AbstractConnection, handle: Callable[[object], None], end: Callable[[str], None]
+        self,
+        connection: AbstractConnection,
+        take: Take,
+        handle: Callable[[object], None],
+        end: Callable[[str], None],
+        unwanted: WhatIsUnwanted,
     ) -> None:
         self.backlog = 0
         self._connection = connection
         self._handle = handle
         self._end = end
+        self._unwanted = unwanted
+        self._parser = ReplyParser(take, self._answered, unwanted)
         self._commands: list[bytes] = []
         self._has_commands = asyncio.Event()
         self._pongs: deque[asyncio.Future[None]] = deque()
@@ -191,24 +206,31 @@ class _Pipe:
             self._end(_text(error))
 
     async def _read(self) -> None:
-        while True:
-            try:
-                reply = await self._connection.read_response(timeout=math.inf, disconnect_on_error=False)
-            except exceptions.ResponseError as refusal:
-                reply = refusal
-            except (OSError, exceptions.RedisError) as error:
-                self._end(_text(error))
-                return
-            if reply == b"PONG" or (type(reply) is list and reply[0] == b"pong"):
-                self._answer()
-            else:
-                self._handle(reply)
+        """While anything is unwanted, read for half of the time at most."""
+        reader, worked = (
+            self._connection._reader,
+            0.0,
+        )  # redis-py has no public way to what it has not parsed.
+        assert reader is not None
+        try:
+            while data := await reader.read(_READ_MAX):
+                began = thread_time()
+                self._parser.feed(data)
+                worked += thread_time() - began
+                if worked >= TURN_FOR:
+                    await asyncio.sleep(worked if self._unwanted() else 0)
+                    worked = 0.0
+        except (OSError, ValueError) as error:
+            self._end(_text(error))
+        else:
+            self._end("closed by the server")
 
-    def _answer(self) -> None:
-        if self._pongs:
-            pong = self._pongs.popleft()
-            if not pong.done():
+    def _answered(self, reply: object) -> None:
+        if reply == b"PONG" or (type(reply) is list and reply[0] == b"pong"):
+            if self._pongs and not (pong := self._pongs.popleft()).done():
                 pong.set_result(None)
+        else:
+            self._handle(reply)
 
 
 def _glob(pattern: str) -> str:

@@ -1,0 +1,31 @@
+"""Skipping: a run of unwanted messages is passed over by one regular expression, without a look at each.
+
+A server sends hundreds of thousands of messages a second and holds back megabytes of them for a client that is slower: whoever speaks
+after them is heard seconds late. It goes by the length in each head, so that what looks like a message inside of a payload is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from lifesigns.ports import Unwanted
+
+SKIPPED_LENGTH_MAX: Final = 255
+"""Of payloads. Larger ones are read one after the other: a server holds back fewer of them. A longer list takes longer to compile
+(4 ms), each time that others are unwanted."""
+
+TURN_FOR: Final = 0.005
+"""Seconds of reading after which everything else on the loop gets its turn: a reader goes on while anything is there."""
+
+WhatIsUnwanted = Callable[[], Unwanted | None]
+
+
+def length_and_bytes(each: str, digits: str = "") -> str:
+    """A regular expression of a length that begins with these digits, a line's end, and as many bytes, `each` of them: a tree with a
+    leaf for each length."""
+    ways = [] if not digits else [rf"\r\n{each}{{{digits}}}"]
+    if digits != "0":
+        longer = (f"{digits}{digit}" for digit in range(10))
+        ways += [one[-1] + length_and_bytes(each, one) for one in longer if int(one) <= SKIPPED_LENGTH_MAX]
+    return f"(?:{'|'.join(ways)})"
