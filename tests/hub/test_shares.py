@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from math import inf
 
 import pytest
 
 from lifesigns.config.values import Limits
 from lifesigns.core.signals import BeatReceived
 from lifesigns.hub.principals import Role
-from lifesigns.hub.shares import BURST_FOR, Shares
+from lifesigns.hub.shares import BURST_FOR, FULL_FROM, Shares, level_of
 from tests.web.hub import running_hub
 
 
@@ -48,6 +49,79 @@ def test_what_was_not_used_is_not_saved_up() -> None:
     clock.now += 3600.0
     shares.charge("a", 0.5 * (BURST_FOR + 2.0))
     assert shares.owes("a") == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    ("uses", "together", "level"),
+    [
+        ([], 0.5, inf),
+        ([0.1, 0.2], 0.5, inf),
+        ([0.4, 0.4], 0.5, 0.25),
+        ([0.1, 0.4, 0.4], 0.5, 0.2),
+        ([0.4, 0.01, 0.3, 0.01], 0.5, 0.24),
+        ([0.25] * 100, 0.5, 0.005),
+    ],
+)
+def test_who_uses_little_gets_it_and_the_others_the_same(
+    uses: list[float], together: float, level: float
+) -> None:
+    assert level_of(uses, together) == pytest.approx(level)
+
+
+class Thread:
+    """A thread that works for whoever may, and as long again for nobody: `evil` ones ask all the time, up to `each` of it, `good` for
+    its part of each moment."""
+
+    def __init__(self, evil: int, good: float, each: float = 1.0, besides: float = 0.0) -> None:
+        self.clock, self.worked = Clock(), 0.0
+        self.shares = Shares(self.clock, share=0.25, worked=lambda: self.worked)
+        self.names = [f"evil-{n}" for n in range(evil)]
+        self.good, self.each, self.besides = good, each, besides
+
+    def run(self, seconds: float) -> tuple[float, float]:
+        """Which part of the time it worked, and worked for `good`."""
+        worked, began, for_good = self.worked, self.clock.now, 0.0
+        step = passed = 0.01
+        while self.clock.now < began + seconds:
+            spent = self.besides * step
+            wants = dict.fromkeys(self.names, 2 * self.each * step) | {"good": self.good * passed}
+            for name, want in wants.items():
+                if want and self.shares.owes(name) <= 0:
+                    self.shares.charge(name, want / (1 if name == "good" else 2))
+                    spent += want
+                    for_good += want if name == "good" else 0.0
+            self.worked += spent
+            passed = max(step, spent)
+            self.clock.now += passed
+        passed = self.clock.now - began
+        return (self.worked - worked) / passed, for_good / passed
+
+
+@pytest.mark.parametrize("each", [1.0, 0.2])
+@pytest.mark.parametrize("evil", [2, 5, 20])
+def test_however_many_ask_for_too_much_the_thread_is_not_full_and_who_asks_for_little_gets_it(
+    evil: int, each: float
+) -> None:
+    """Also those who keep just below the share of one."""
+    thread = Thread(evil, good=0.01, each=each)
+    thread.run(5.0)
+    busy, for_good = thread.run(10.0)
+    assert busy <= FULL_FROM + 0.07
+    assert for_good >= 0.0095
+
+
+def test_when_they_are_gone_everybody_has_a_whole_share_again() -> None:
+    thread = Thread(5, good=0.2)
+    thread.run(5.0)
+    thread.names = []
+    thread.run(5.0)
+    assert thread.run(5.0)[1] == pytest.approx(0.2, rel=0.05)
+
+
+def test_a_thread_that_is_full_of_something_else_leaves_a_share_to_those_who_pay() -> None:
+    thread = Thread(0, good=0.2, besides=0.79)
+    thread.run(5.0)
+    assert thread.run(5.0)[1] == pytest.approx(0.2, rel=0.05)
 
 
 async def test_the_steps_of_some_work_are_charged_and_its_waiting_is_not() -> None:

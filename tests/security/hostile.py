@@ -139,6 +139,31 @@ FLOODS: Final[dict[str, Callable[[], bytes]]] = {
 """What a user of a NATS server publishes as fast as it can, on subjects of its own."""
 
 
+def _redis_command(*parts: bytes) -> bytes:
+    return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts)
+
+
+def _redis_published(channel: bytes, bodies: list[bytes]) -> bytes:
+    return b"".join(_redis_command(b"PUBLISH", channel % (n % 10), body) for n, body in enumerate(bodies))
+
+
+REDIS_FLOODS: Final[dict[str, Callable[[], bytes]]] = {
+    "redis_beats": lambda: _redis_published(b"heartbeat.evil.b-%d", _beats()),
+    "redis_empty": lambda: _redis_published(b"heartbeat.evil.b-%d", [b""] * BURST),
+    "redis_any_length": lambda: _redis_published(
+        b"heartbeat.evil.b-%d", [b"x" * (n % 1000) for n in range(BURST)]
+    ),
+    "redis_odd_channels": lambda: _redis_published(b"heartbeat.evil.b \xff-%d", _beats()),
+    "redis_ten_names": lambda: _redis_published(b"heartbeat.evil-%d", _beats()),
+}
+"""The same of a Redis server."""
+
+GREETINGS: Final = {
+    "bus": b'CONNECT {"verbose":false,"headers":true}\r\n',
+    "redis": _redis_command(b"CLIENT", b"REPLY", b"OFF"),
+}
+
+
 class _Line:
     """A connection that says the next thing when the last one was answered."""
 
@@ -169,7 +194,7 @@ def _with_ids_of(n: int, messages: Iterator[bytes]) -> Iterator[bytes]:
     return (message.replace(b"evil-", b"evi%d-" % n) for message in messages)
 
 
-def _attack(port: int, tokens: list[str], nats: int, names: list[str]) -> None:
+def _attack(port: int, tokens: list[str], bus: int, names: list[str]) -> None:
     """For ever; how often it was answered how goes to the standard output, now and then."""
     os.nice(NICE)
     streams = [
@@ -189,8 +214,8 @@ def _attack(port: int, tokens: list[str], nats: int, names: list[str]) -> None:
     for stream in streams:
         for _ in range(LINES):
             begin(stream)
-    floods = [FLOODS[name]() for name in names if name in FLOODS]
-    flood = _Flood(nats, floods) if floods else None
+    floods = {name: make for name, make in {**FLOODS, **REDIS_FLOODS}.items() if name in names}
+    flood = _Flood(bus, floods) if floods else None
     told_at = 0.0
     while True:
         for number, ready in poll.poll(0 if flood else 0.05):
@@ -214,12 +239,12 @@ def _attack(port: int, tokens: list[str], nats: int, names: list[str]) -> None:
 
 
 class _Flood:
-    """A connection to a NATS server."""
+    """A connection to the server of a bus; all floods are of one kind."""
 
-    def __init__(self, port: int, bursts: list[bytes]) -> None:
+    def __init__(self, port: int, floods: dict[str, Callable[[], bytes]]) -> None:
         self._line = socket.create_connection(("127.0.0.1", port))
-        self._line.sendall(b'CONNECT {"verbose":false,"headers":true}\r\n')
-        self._bursts = cycle(bursts)
+        self._line.sendall(GREETINGS[next(iter(floods)).partition("_")[0]])
+        self._bursts = cycle([make() for make in floods.values()])
         self._published = 0
 
     def go_on(self) -> int:
@@ -242,12 +267,12 @@ class Attack:
 
 
 @contextmanager
-def attacking(folder: Path, port: int, tokens: list[str], *names: str, nats: int = 0) -> Iterator[Attack]:
-    """With each of these tokens; the nth is for `evi<n>-*`. Attack until the block ends, by what is named. `nats` is the port of the server to flood."""
+def attacking(folder: Path, port: int, tokens: list[str], *names: str, bus: int = 0) -> Iterator[Attack]:
+    """With each of these tokens; the nth is for `evi<n>-*`. Attack until the block ends, by what is named. `bus` is the port of the server to flood."""
     told = folder / "attack.log"
     with told.open("w") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.security.hostile", str(port), ",".join(tokens), str(nats), *names],
+            [sys.executable, "-m", "tests.security.hostile", str(port), ",".join(tokens), str(bus), *names],
             stdout=log,
             cwd=Path(__file__).parents[2],
         )

@@ -17,8 +17,10 @@ from datetime import datetime
 from pathlib import Path
 
 from tests.journeys.outside import Hub, serving
-from tests.security.hostile import FLOODS, NICE, attacking
+from tests.security.hostile import FLOODS, GREETINGS, NICE, REDIS_FLOODS, attacking
 from tests.servers.nats import NatsServer
+from tests.servers.process import Server
+from tests.servers.valkey import ValkeyServer
 
 LOAD_FOR = 8.0
 FOUND_FOR = 20.0
@@ -83,18 +85,23 @@ class Line:
 
 
 class BusLine:
-    """The same on a NATS server, for an agent that speaks under its own subject."""
+    """The same on the server of a bus, for an agent that speaks under its own subject."""
 
-    def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=30)
-        self._socket.sendall(b'CONNECT {"verbose":false}\r\n')
+    def __init__(self, server: Server) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+        self._is_nats = isinstance(server, NatsServer)
+        self._socket.sendall(GREETINGS["bus" if self._is_nats else "redis"])
 
     def close(self) -> None:
         self._socket.close()
 
     def beat(self, name: str) -> None:
-        body = json.dumps({"agent_id": name}).encode()
-        self._socket.sendall(b"PUB heartbeat.%s %d\r\n%s\r\n" % (name.encode(), len(body), body))
+        body, subject = json.dumps({"agent_id": name}).encode(), f"heartbeat.{name}".encode()
+        if self._is_nats:
+            self._socket.sendall(b"PUB %s %d\r\n%s\r\n" % (subject, len(body), body))
+        else:
+            head = b"*3\r\n$7\r\nPUBLISH\r\n$%d\r\n%s\r\n" % (len(subject), subject)
+            self._socket.sendall(head + b"$%d\r\n%s\r\n" % (len(body), body))
 
 
 def processor_seconds(hub: Hub) -> tuple[float, float]:
@@ -123,12 +130,16 @@ def disk_mb(hub: Hub) -> float:
 def beside(
     names: tuple[str, ...], *, tokens: int = 1, load_for: float = LOAD_FOR, found_for: float = FOUND_FOR
 ) -> Neighbour:
-    """A neighbour's life and death beside these attacks, by each of so many tokens, and floods."""
-    found, bus = Neighbour(), not FLOODS.keys().isdisjoint(names)
+    """A neighbour's life and death beside these attacks, by each of so many tokens, and floods of one kind of bus."""
+    found = Neighbour()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        nats = stack.enter_context(NatsServer()) if bus else None
-        config = {"profile": "swift", **({} if nats is None else {"bus": {"url": nats.url}})}
+        bus: Server | None = None
+        if not FLOODS.keys().isdisjoint(names):
+            bus = stack.enter_context(NatsServer())
+        elif not REDIS_FLOODS.keys().isdisjoint(names):
+            bus = stack.enter_context(ValkeyServer())
+        config = {"profile": "swift", **({} if bus is None else {"bus": {"url": bus.url}})}
         hub = stack.enter_context(serving(folder, config))
         good, *evil = (
             str(hub.post("/api/v1/tokens", {"role": "agent", "name": name, "agents": f"{name}-*"})["token"])
@@ -137,14 +148,14 @@ def beside(
         memory, disk, line = resident_mb(hub), disk_mb(hub), Line(hub.port, good)
         stack.callback(line.close)
         on_bus = None
-        if nats is not None:
-            _make_way(nats.pid)
-            on_bus = BusLine(nats.port)
+        if bus is not None:
+            _make_way(bus.pid)
+            on_bus = BusLine(bus)
             stack.callback(on_bus.close)
         attack = None
         if names:
-            port = 0 if nats is None else nats.port
-            attack = stack.enter_context(attacking(folder, hub.port, evil, *names, nats=port))
+            port = 0 if bus is None else bus.port
+            attack = stack.enter_context(attacking(folder, hub.port, evil, *names, bus=port))
         died_at = _live(line, on_bus, found, load_for, hub)
         dead = {"good-1", *([] if on_bus is None else [ON_BUS])}
         _find(hub, line, on_bus, found, died_at, found_for, dead)

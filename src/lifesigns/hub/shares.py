@@ -6,12 +6,17 @@ requests: it has a moment up to which it is paid for, and who is ahead of the cl
 
 To wait is enough for most: large deliveries are heard in turns of a few milliseconds, and between two of them others get theirs. Those of one
 token come one after the other. Who could not begin after a while is refused.
+
+While the thread is nearly full, shares shrink: all who ask for more than others get the same, less, and whoever asks for less than that
+gets all of it. So many hostile tokens are bounded as one is. What follows later from what they said, and is charged to nobody, shrinks
+with it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Iterable
+from math import inf
 from time import thread_time
 from types import coroutine
 from typing import Any, Final, TypeVar
@@ -36,6 +41,15 @@ PATIENCE: Final = 1.0
 BUS_SOURCE: Final = "bus"
 """The source of all that comes by a bus: `bus_shares.py` says who pays for it."""
 
+FULL_FROM: Final = 0.8
+"""Of the thread's time: from here on shares shrink. The rest is for whoever comes next, without a wait."""
+
+RECKON_EVERY: Final = 0.25
+"""Seconds between two looks at how full the thread is."""
+
+GROWS_BY: Final = 1.25
+"""At each look at which it is not full: from a hundredth of its share on it takes five seconds."""
+
 SOURCES_MAX: Final = 20_000
 """As in `web/rates.py`."""
 
@@ -43,11 +57,16 @@ SOURCES_MAX: Final = 20_000
 class Shares:
     """What the hub's thread has done for each source."""
 
-    def __init__(self, clock: Clock, share: float = SHARE) -> None:
+    def __init__(self, clock: Clock, share: float = SHARE, worked: Callable[[], float] = thread_time) -> None:
         self.share = share
         self.refused = 0
-        self._clock = clock
+        self._clock, self._worked = clock, worked
         self._paid_until: dict[str, float] = {}
+        self._level = 1.0
+        """The share that each gets now, if it is less than `share`."""
+        self._used: dict[str, float] = {}
+        """Seconds, since the last look."""
+        self._reckoned_at, self._worked_then = clock(), worked()
         self._queues: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._apart = 0.0
         """Seconds worked in the midst of other work, that others pay for or nobody."""
@@ -63,7 +82,24 @@ class Shares:
             if len(self._paid_until) >= SOURCES_MAX:
                 self._paid_until.clear()
             paid_until = now
-        self._paid_until[source] = paid_until + seconds / self.share
+        self._paid_until[source] = paid_until + seconds / min(self.share, self._level)
+        self._used[source] = self._used.get(source, 0.0) + seconds
+        if now - self._reckoned_at >= RECKON_EVERY:
+            self._reckon(now)
+
+    def _reckon(self, now: float) -> None:
+        """Those who use most pay for a thread that is nearly full. Together they get what one of them may have at least: the thread may
+        be full of something else."""
+        passed, worked = now - self._reckoned_at, self._worked()
+        busy, used = (worked - self._worked_then) / passed, self._used.values()
+        if busy > FULL_FROM:
+            together = max(self.share, sum(used) / passed * FULL_FROM / busy)
+            self._level = level_of([seconds / passed for seconds in used], together)
+        else:
+            self._level *= GROWS_BY
+        self._level = min(self._level, self.share)
+        self._used = {}
+        self._reckoned_at, self._worked_then = now, worked
 
     def charge_apart(self, source: str, seconds: float) -> None:
         """As `charge`, for work that is done in passing: who is being worked for does not pay for it."""
@@ -110,6 +146,16 @@ class Shares:
     def own_time(self, now: float | None = None) -> float:
         """A clock of the work of this thread, but for what others pay for. `now` is the thread's time, if it was just read."""
         return (thread_time() if now is None else now) - self._apart
+
+
+def level_of(uses: Iterable[float], together: float) -> float:
+    """The most that each may use, so that they use no more than this together."""
+    ascending = sorted(uses)
+    for others, use in zip(range(len(ascending), 0, -1), ascending, strict=True):
+        if use * others >= together:
+            return together / others
+        together -= use
+    return inf
 
 
 @coroutine
