@@ -106,8 +106,8 @@ def test_however_many_ask_for_too_much_the_thread_is_not_full_and_who_asks_for_l
     thread = Thread(evil, good=0.01, each=each)
     thread.run(5.0)
     busy, for_good = thread.run(10.0)
-    assert busy <= FULL_FROM + 0.07
-    assert for_good >= 0.0095
+    assert busy <= FULL_FROM + 0.1
+    assert for_good >= 0.009
 
 
 def test_when_they_are_gone_everybody_has_a_whole_share_again() -> None:

@@ -23,6 +23,7 @@ takes up to 0.3 of it to skip. Without shares it is all of it."""
 STARVED = 0.05
 """From this share of the time on the machine is busy with something else."""
 FOUND_WITHIN = 3.5
+"""Beside several tokens twice as long: five of six that come and go make the hub doubt itself a little."""
 P99_MAX = 0.1
 MEMORY_MAX_MB = 300
 DISK_MAX_MB = 150
@@ -33,23 +34,24 @@ DISK_MAX_MB = 150
     [
         (("new_ids", "reports", "bus_beats"), 1),
         (("redis_beats",), 1),
-        (("new_ids", "reports"), 5),
+        (("reports", "claims"), 5),
     ],
     ids=["HTTP and NATS", "Redis", "five tokens"],
 )
 def test_a_neighbour_of_a_hostile_token_is_heard_and_its_death_is_found(
     attacks: tuple[str, ...], tokens: int
 ) -> None:
-    found = beside(attacks, tokens=tokens, load_for=LOAD_FOR, found_for=6.0)
+    within = FOUND_WITHIN * min(tokens, 2)
+    found = beside(attacks, tokens=tokens, load_for=LOAD_FOR, found_for=within + 2.5)
     sys.stdout.write(f"{found}\n")
     floods = not {*FLOODS, *REDIS_FLOODS}.isdisjoint(attacks)
-    assert "new_ids" not in attacks or found.answers.get("202", 0) >= 5, f"nothing was attacked: {found}"
+    assert "reports" not in attacks or found.answers.get("202", 0) >= 5, f"nothing was attacked: {found}"
     assert not floods or found.answers["published"] >= 100_000, f"nothing was flooded: {found}"
     assert not found.harmed, found
     assert found.busy <= BUSY_MAX, found
     assert found.memory_mb <= MEMORY_MAX_MB, found
     assert found.disk_mb <= DISK_MAX_MB, found
     if found.starved < STARVED:
-        assert found.found_after <= FOUND_WITHIN, found
-        assert not floods or found.found_on_bus_after <= FOUND_WITHIN, found
+        assert found.found_after <= within, found
+        assert not floods or found.found_on_bus_after <= within, found
         assert found.quantile(0.99) <= P99_MAX, found

@@ -41,7 +41,7 @@ PATIENCE: Final = 1.0
 BUS_SOURCE: Final = "bus"
 """The source of all that comes by a bus: `bus_shares.py` says who pays for it."""
 
-FULL_FROM: Final = 0.8
+FULL_FROM: Final = 0.7
 """Of the thread's time: from here on shares shrink. The rest is for whoever comes next, without a wait."""
 
 RECKON_EVERY: Final = 0.25

@@ -39,7 +39,8 @@ CHANNELS = st.sampled_from(
         b"lifesigns.signal.x",
         b"lifesigns.report.r.1.a.b",
         b"heartbeat.a." + b"l" * 300,
-        b"heartbeat.a \xff",
+        b"heartbeat.a.b \xff",
+        b"heartbeat.ab \xff",
         # Channels that pretend to end, so that the rest of them would be another message.
         b"heartbeat.a\r\n$1\r\nx\r\n" + INNER,
         b"heartbeat.a\r\n$0\r\n\r\n" + INNER[:-2],

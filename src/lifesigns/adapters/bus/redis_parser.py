@@ -136,8 +136,8 @@ _PAYLOAD: Final = length_and_bytes(".")
 
 @lru_cache(maxsize=32)
 def _run_of(subjects: str) -> re.Pattern[bytes]:
-    """Whole messages on such channels, one after the other; its group is the channel of the last one. A channel may have a line's end
-    in it, and pretend that it ends there: so its length is looked at first."""
+    """Whole messages on such channels, one after the other; its group is the subject in that of the last one. A channel may have a
+    line's end in it, and pretend that it ends there: so its length is looked at first. Behind a space may be anything: no id has one."""
     head = r"\*4\r\n\$8\r\npmessage\r\n\$\d++\r\n[^\r\n]++\r\n"
-    message = rf"{head}\$(?={_CHANNEL}\r\n)\d++\r\n({subjects})\r\n\${_PAYLOAD}\r\n"
+    message = rf"{head}\$(?={_CHANNEL}\r\n)\d++\r\n({subjects})(?: [^\r\n]*+)?\r\n\${_PAYLOAD}\r\n"
     return re.compile(rf"(?>{message})++".encode(), re.DOTALL)
