@@ -247,6 +247,8 @@ class HttpReceiver:
         if not who.may_speak_for(agent_id):
             self._hub.counters.forged.note(Forgery.SPEAKER, f"{agent_id!r} from {who.name!r}", self._clock())
             return f"is {agent_id!r}, for which {who.name!r} may not speak"
+        if signer is None and self._signatures.must_sign is None:
+            return None  # The usual case: nobody signs, and nobody has to.
         if (fault := self._signatures.fault(agent_id, signer)) is not None:
             self._hub.counters.forged.note(fault, f"{agent_id!r} from {who.name!r}", self._clock())
             return f"is {agent_id!r}, {NOT_SIGNED[fault]}"
