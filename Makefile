@@ -11,7 +11,7 @@ LOCK := env -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL -u UV_FIND_LINKS \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dashboard test check check-types check-page format integrations bench soak mutants chromium screenshots diagrams lock clean
+.PHONY: help demo dashboard test check check-types check-page format integrations bench soak mutants chromium screenshots caught diagrams lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -69,6 +69,9 @@ chromium:  ## a browser for the tests of the dashboard, from Debian's packages; 
 
 screenshots: dashboard  ## take the pictures in docs/images anew, from the demo's fleet
 	$(RUN) python -m tools.screenshots
+
+caught:  ## take what the pages of coding agents and frameworks show under *Caught* anew, with the real programs of `make integrations`
+	$(RUN) python -m tools.caught
 
 diagrams:  ## draw the state machines in docs/ anew from their tables
 	$(RUN) python tools/diagrams.py

@@ -120,6 +120,13 @@ def hooks() -> Iterator[Row]:
     yield Row(
         "a tool call by its two hooks", f"{call:.1f} ms", beside, call, 10.0, at_most=True, absolute=True
     )
+    posted = 2 * costs["posted"]["median"]
+    yield Row(
+        "a tool call, posted by HTTP", f"{posted:.1f} ms", beside, posted, 5.0, at_most=True, absolute=True
+    )
+    worst = costs["finds out"]["worst"]
+    value = f"{worst:.0f} ms at worst, of {clients.FIRSTS}"
+    yield Row("the hook that finds the hub hanging", value, beside, worst, 50.0, at_most=True, absolute=True)
     for state in ("answers", "hangs", "gone"):
         cost = costs[state]
         value = f"{cost['median']:.1f} ms ({cost['least']:.1f} to {cost['worst']:.0f}), {cost['cpu']:.1f} CPU"

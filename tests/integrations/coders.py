@@ -34,8 +34,6 @@ class Coder:
     """Of a run of twenty calls, at least."""
     failures_told: bool = True
     """Whether it tells that a call failed; otherwise a failure looks like a result, and a loop is found at four."""
-    can_be_stopped: bool = True
-    """Whether a hook can end its run; otherwise every call is denied until the model gives up."""
     goes_on_alone: bool = True
     """Whether it waits for a model that refuses also without a terminal."""
 
@@ -154,7 +152,6 @@ CODEX = Coder(
     prepare=_codex,
     shell="Bash",
     failures_told=False,
-    can_be_stopped=False,
     goes_on_alone=False,
 )
 GEMINI = Coder(
@@ -198,7 +195,6 @@ COPILOT = Coder(
     },
     prepare=_copilot,
     shell="Bash",
-    can_be_stopped=False,
     tokens=1050,  # It writes them down about once a second, and the last ones after its end.
 )
 OPENCODE = Coder(

@@ -2,64 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.integrations.coders import CLAUDE
 from tests.integrations.scripted_model import Say, Step, Use, sh
-from tests.integrations.watched_coder import Watched, beside_a_hub, needs_coders
-from tests.journeys.outside import Json
+from tests.integrations.traced_claude import traced_claude
+from tests.integrations.watched_coder import needs_coders
 
 pytestmark = needs_coders
-
-CONFIG = {"profile": "swift", "otlp": {"reorder_for": "1s"}}
-"""An agent that should beat is lost after three seconds here; one that is known by telemetry alone is not."""
-
-
-class TracedClaude(Watched):
-    """Claude Code with the variables of docs/howto/watch-by-opentelemetry.md."""
-
-    protocol = "http/protobuf"
-
-    @property
-    def environ(self) -> dict[str, str]:
-        return super().environ | {
-            "CLAUDE_CODE_ENABLE_TELEMETRY": "1",
-            "OTEL_LOGS_EXPORTER": "otlp",
-            "OTEL_METRICS_EXPORTER": "otlp",
-            "OTEL_LOGS_EXPORT_INTERVAL": "500",
-            "OTEL_LOG_TOOL_DETAILS": "1",
-            "OTEL_EXPORTER_OTLP_PROTOCOL": self.protocol,
-            "OTEL_EXPORTER_OTLP_ENDPOINT": self.hub.url,
-            "OTEL_EXPORTER_OTLP_HEADERS": f"Authorization=Bearer%20{self.hub.token}",
-        }
-
-    def session(self) -> Json:
-        """The only session, when it is known."""
-        sessions = self._sessions()
-        assert len(sessions) == 1, sessions
-        return sessions[0]
-
-    def wait_for_calls(self, count: int) -> None:
-        self.hub.until(
-            lambda: any(one["metrics"]["tool_call_count"] == count for one in self._sessions()),
-            f"{count} calls were heard",
-        )
-
-    def _sessions(self) -> list[Json]:
-        found = self.hub.get("/api/v1/agents")["agents"]
-        return [one for one in found if one["agent_id"].startswith("claude-code/")]
-
-
-@contextmanager
-def traced_claude(folder: Path, scripts: Mapping[str, Sequence[Step]]) -> Iterator[TracedClaude]:
-    with beside_a_hub(TracedClaude, CLAUDE, folder, scripts, CONFIG) as claude:
-        yield claude
 
 
 def test_a_healthy_run_is_told_by_its_telemetry_alone(tmp_path: Path) -> None:
@@ -95,14 +46,7 @@ def test_its_model_reports_through_mcp(tmp_path: Path, way: str) -> None:
         Say("done"),
     ]
     with traced_claude(tmp_path, {"report": steps}) as claude:
-        args = ["-m", "lifesigns", "mcp", "--agent", "coder-7"]
-        server: dict[str, object] = {"command": sys.executable, "args": args, "env": claude.hub.environ}
-        if way == "http":
-            headers = {"Authorization": f"Bearer {claude.hub.token}"}
-            server = {"type": "http", "url": f"{claude.hub.url}/mcp?agent=coder-7", "headers": headers}
-        config = tmp_path / "mcp.json"
-        config.write_text(json.dumps({"mcpServers": {"lifesigns": server}}))
-        claude.run("report", "--mcp-config", str(config))
+        claude.run("report", "--mcp-config", str(claude.mcp_config("coder-7", way)))
         agent = claude.hub.agent("coder-7")
         assert agent is not None
         assert (agent["task_id"], agent["doing"], agent["doing_note"]) == (

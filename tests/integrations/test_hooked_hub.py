@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -197,7 +198,7 @@ def test_what_matters_is_heard_later_if_the_hub_was_away(hub: Hub) -> None:
 
 
 def test_a_hub_that_hangs_costs_a_moment_and_then_nothing(hub: Hub) -> None:
-    """Its bound is a twentieth of a second, once; then it is left alone for three seconds."""
+    """It is found out once, in a moment; then it is left alone until it says that it is well."""
     program = Program(hub)
     program.plays("three-calls", until="PreToolUse")
     program.patience = ""  # As it is by itself.
@@ -208,6 +209,62 @@ def test_a_hub_that_hangs_costs_a_moment_and_then_nothing(hub: Hub) -> None:
         assert program.says(call("PostToolUse", 1)) == {}
     finally:
         hub.signal(signal.SIGCONT)
+    hub.until(lambda: not (hub.state / "hooks/slow").exists(), "the hub says that it is well")
+
+
+def test_what_comes_too_late_for_a_hook_is_given_with_the_next_one(hub: Hub) -> None:
+    """A client that gave up reads no answer. A nudge in it would be lost, and believed to be read."""
+    program = Program(hub)
+    program.plays("three-calls", until="PreToolUse")
+    hub.cli("nudge", MAIN, "look at the tests first")
+    hub.until(lambda: hub.events("NUDGE_SENT"), "it is ordered")
+    hub.signal(signal.SIGSTOP)
+    try:
+        program.patience = "0.1"
+        assert program.says(call("PostToolBatch", 1)) == {}
+    finally:
+        hub.signal(signal.SIGCONT)
+    program.patience = "5"
+    hub.until(lambda: not (hub.state / "hooks/slow").exists(), "the hub says that it is well")
+    assert "delivered" not in [one["data"]["stage"] for one in hub.events("INTERVENTION")]
+    hub.until(lambda: "look at the tests" in str(program.says(call("PostToolBatch", 2))), "it is told")
+
+
+COPILOT = """
+import json, subprocess, sys, time
+client, session = sys.argv[1:3]
+names = ["SessionStart", "UserPromptSubmit"]
+while True:
+    name = names.pop(0) if names else "PreToolUse"
+    event = {"session_id": session, "cwd": "/home/dev/shop", "hook_event_name": name, "tool_name": "Bash"}
+    said = json.dumps(event, separators=(",", ":"))
+    print(subprocess.run([client, "copilot"], input=said, text=True, stdout=subprocess.PIPE).stdout, flush=True)
+    time.sleep(0.1)
+"""
+"""As Copilot calls its hooks: it is their parent."""
+
+
+def _is_healthy(hub: Hub, agent: str) -> bool:
+    return hub.health(agent) == "healthy"
+
+
+def test_a_run_without_a_terminal_that_no_answer_ends_is_interrupted(hub: Hub) -> None:
+    """At a terminal its calls are denied, and the session stays with the person who sits there."""
+    client, end = str(hub.state / "hooks/client"), "43381dc-b151-4818-bf59-b65753ec8421"
+    env = {"COPILOT_PROJECT_DIR": "/home/dev/shop", "LIFESIGNS_HOOK_PATIENCE": "5"}
+    runs, stays = (
+        hub.python("copilot.py", COPILOT, client, f"{n}{end}", way, "do it", **env)
+        for n, way in enumerate(("-p", "-i"))
+    )
+    ids = ["copilot%2Fshop%2F043381dc", "copilot%2Fshop%2F143381dc"]
+    for one in ids:
+        hub.until(partial(_is_healthy, hub, one), "it works")
+        hub.cli("terminate", one.replace("%2F", "/"), "--reason", "enough", "--yes")
+    hub.until(lambda: runs.poll() is not None, "it is interrupted")
+    assert runs.returncode == -signal.SIGINT
+    hub.until(lambda: hub.health(ids[0]) == "terminated", "that is known")
+    hub.until(lambda: "lifesigns stopped this run: enough" in hub.output(stays), "calls are denied")
+    assert stays.poll() is None
 
 
 def test_the_token_is_for_these_agents_only_and_for_its_owner_alone(hub: Hub) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.integrations.coders import CLAUDE
 from tests.integrations.scripted_model import Say, Step, Use, sh
-from tests.integrations.watched_coder import IMPATIENT, needs_coders, watched
+from tests.integrations.watched_coder import IMPATIENT, STARTS_WITHIN, needs_coders, watched
 
 pytestmark = needs_coders
 
@@ -28,7 +28,7 @@ def test_a_subagent_is_an_agent_of_its_own_with_a_parent(tmp_path: Path) -> None
     }
     with watched(CLAUDE, tmp_path, scripts) as one:
         process = one.start("parent")
-        one.hub.until(lambda: len(one.agents()) == 2, "both are known")
+        one.hub.until(lambda: len(one.agents()) == 2, "both are known", STARTS_WITHIN)
         child = one.agents()[1]["agent_id"]
         assert child.startswith(one.agent()["agent_id"] + "/general-purpose-")
 
@@ -38,6 +38,8 @@ def test_a_subagent_is_an_agent_of_its_own_with_a_parent(tmp_path: Path) -> None
         one.hub.until(beat, "the subagent beats")
         said = one.hub.get(f"/api/v1/agents/{child.replace('/', '%2F')}/heartbeat")
         assert said["beat"]["metadata"]["parent"] == one.agent()["agent_id"]
-        process.communicate(timeout=60)
-        assert [agent["state"] for agent in one.agents()] == ["terminated", "terminated"]
+        one.wait(process)
+        one.hub.until(
+            lambda: [agent["state"] for agent in one.agents()] == ["terminated", "terminated"], "both left"
+        )
         assert one.findings() == []

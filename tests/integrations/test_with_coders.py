@@ -25,11 +25,16 @@ def coder(request: pytest.FixtureRequest) -> Coder:
 
 
 def loop(times: int) -> dict[str, list[Step]]:
-    return {"loop": [*[sh("cat no-such-file")] * times, Say("done")]}
+    thinks = 0.3  # Seconds: the hub stores its order before it gives it.
+    return {"loop": [*[sh("cat no-such-file", after=thinks)] * times, Say("done")]}
+
+
+LONG = 200
+"""Calls of a run that does not end before somebody has done something about it, however busy the machine is."""
 
 
 def long() -> dict[str, list[Step]]:
-    return {"long": [*(sh(f"timeout 0.3 tail -f /dev/null; echo {n}") for n in range(60)), Say("done")]}
+    return {"long": [*(sh(f"timeout 0.3 tail -f /dev/null; echo {n}") for n in range(LONG)), Say("done")]}
 
 
 def test_a_healthy_run_of_twenty_calls_is_an_agent_without_a_finding(coder: Coder, tmp_path: Path) -> None:
@@ -54,6 +59,7 @@ def test_the_same_failing_call_over_and_over_is_a_loop_and_the_model_is_told(
     first, second = (3, 5) if coder.failures_told else (4, 8)
     with watched(coder, tmp_path, loop(second + 4)) as one:
         one.run("loop")
+        one.hub.until(lambda: one.findings("looping"), "the loop is found")
         loops = one.findings("looping")
         assert f"{first} times" in loops[0]
         assert loops[0].startswith(f"{coder.shell} failed") == coder.failures_told
@@ -61,11 +67,17 @@ def test_the_same_failing_call_over_and_over_is_a_loop_and_the_model_is_told(
             assert "loop_detected" in one.agent()["doing_note"]
             assert one.agent()["metrics"]["tool_call_count"] == 4  # All in one life.
             return
-        assert any(f"{second} times" in text for text in loops)
+        one.hub.until(
+            lambda: any(f"{second} times" in text for text in one.findings("looping")), "it is found again"
+        )
         assert one.model.told("Note from the monitor (lifesigns): ")
         assert one.model.told(f"{second} times")
-        stages = [event["data"]["stage"] for event in one.hub.events("NUDGE_SENT", "INTERVENTION")]
-        assert stages[:3] == ["ordered", "delivered", "seen"]
+
+        def stages() -> list[str]:
+            return [event["data"]["stage"] for event in one.hub.events("NUDGE_SENT", "INTERVENTION")]
+
+        one.hub.until(lambda: "seen" in stages(), "it is known to be seen")
+        assert stages()[:3] == ["ordered", "delivered", "seen"]
 
 
 def test_a_nudge_of_a_person_reaches_the_model_and_is_seen(coder: Coder, tmp_path: Path) -> None:
@@ -73,7 +85,7 @@ def test_a_nudge_of_a_person_reaches_the_model_and_is_seen(coder: Coder, tmp_pat
         one.start("long")
         one.until_it_works(calls=2)
         one.hub.cli("nudge", one.agent()["agent_id"], "look at the tests first")
-        one.hub.until(lambda: one.model.told("look at the tests first"), "the model is told")
+        one.hub.until(lambda: one.model.told("look at the tests first"), "the model is told", STARTS_WITHIN)
         one.hub.until(
             lambda: "seen" in [event["data"]["stage"] for event in one.hub.events("INTERVENTION")],
             "it is known to be seen",
@@ -133,13 +145,10 @@ def test_a_stop_ends_the_run(coder: Coder, tmp_path: Path) -> None:
         process = one.start("long")
         one.until_it_works(calls=3)
         one.hub.cli("terminate", one.agent()["agent_id"], "--reason", "enough", "--yes")
-        out, _ = process.communicate(timeout=STARTS_WITHIN)
+        out = one.wait(process)
         one.hub.until(lambda: one.agent()["state"] == "terminated", "it is stopped")
-        if coder.can_be_stopped:
-            assert len(one.model.requests) < 60, out
-        else:
-            assert one.model.told("lifesigns stopped this run: enough"), out
-            assert out.count('"exit_code":0') < 60  # As Codex reports the calls that were made.
+        assert len(one.model.requests) < LONG, out
+        assert one.hub.disconnected() == set()
 
 
 def test_a_breaker_that_a_person_opened_denies_the_call(coder: Coder, tmp_path: Path) -> None:
@@ -148,4 +157,5 @@ def test_a_breaker_that_a_person_opened_denies_the_call(coder: Coder, tmp_path: 
         one.until_it_works(calls=1)
         one.hub.until(lambda: one.hub.get("/api/v1/breakers")["breakers"], "its breaker is known")
         one.hub.post(f"/api/v1/breakers/{coder.shell}/open", {"reason": "no more of this"})
-        one.hub.until(lambda: one.model.told(f"The breaker '{coder.shell}' is open"), "the model is told")
+        said = f"The breaker '{coder.shell}' is open"
+        one.hub.until(lambda: one.model.told(said), "the model is told", STARTS_WITHIN)

@@ -24,6 +24,9 @@ IMPATIENT = {"health_monitoring": {}, "agents": {"*": {"stall": {"call_max": 3}}
 STARTS_WITHIN = 200.0
 """Seconds until such a program has called its model, on a machine that has other things to do."""
 
+PATIENCE = "1.8"
+"""Seconds a hook waits for a hub on a busy machine: less than the two after which a program ends the hook."""
+
 needs_coders = [
     pytest.mark.skipif(
         not os.environ.get("LIFESIGNS_INTEGRATIONS"), reason="with the real program: make integrations"
@@ -71,19 +74,23 @@ class Watched:
     @property
     def environ(self) -> dict[str, str]:
         basic = {"PATH": os.environ["PATH"], "HOME": str(self.home), "TERM": "xterm-256color"}
-        basic["LIFESIGNS_HOOK_PATIENCE"] = "5"  # The machine may be busy.
+        basic["LIFESIGNS_HOOK_PATIENCE"] = PATIENCE
         return {**basic, **self.coder.environ(self.model.url, self.home)}
 
     def start(self, script: str, *options: str) -> subprocess.Popen[str]:
-        """Without a terminal; the agent may do as it likes. What it complains of is shown when a wait fails."""
-        with (self.hub.folder / f"{self.coder.name}-{len(self._processes)}.log").open("w") as complaints:
+        """Without a terminal; the agent may do as it likes. What it prints is shown when a wait fails, and never fills a pipe."""
+        name = f"{self.coder.name}-{len(self._processes)}"
+        with (
+            (self.hub.folder / f"{name}.out.log").open("w") as out,
+            (self.hub.folder / f"{name}.err.log").open("w") as err,
+        ):
             process = subprocess.Popen(
                 [str(self.coder.program), *self.coder.alone(f"play {script}"), *options],
                 cwd=self.project,
                 env=self.environ,
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=complaints,
+                stdout=out,
+                stderr=err,
                 text=True,
                 start_new_session=True,
             )
@@ -92,7 +99,13 @@ class Watched:
 
     def run(self, script: str, *options: str) -> str:
         """The same, to its end; what it printed."""
-        return self.start(script, *options).communicate(timeout=STARTS_WITHIN)[0]
+        return self.wait(self.start(script, *options))
+
+    def wait(self, process: subprocess.Popen[str]) -> str:
+        """Until it has ended by itself; what it printed."""
+        out = self.hub.folder / f"{self.coder.name}-{self._processes.index(process)}.out.log"
+        self.hub.until(lambda: process.poll() is not None, f"{self.coder.name} has ended", STARTS_WITHIN)
+        return out.read_text()
 
     def at_a_terminal(self, script: str) -> Terminal:
         """In a terminal of tmux, as a person starts it."""
@@ -152,7 +165,7 @@ class Watched:
         for process in self._processes:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
+            process.wait()
         for terminal in self._terminals:
             terminal.end()
 

@@ -5,19 +5,29 @@ The answer is JSON that the program understands: context for its model, the deni
 
 from __future__ import annotations
 
-from typing import Any, Final
+import time
+from typing import Annotated, Any, Final
+
+from msgspec import Meta
 
 from lifesigns.hub.http_receiver import InboxFull, NotLeader
 from lifesigns.integrations.hooks.events import HookEvent, Origin
 from lifesigns.integrations.hooks.programs import PROGRAMS
 from lifesigns.integrations.hooks.registry import NoRoom
-from lifesigns.web.answers import Answer, answer
+from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.routes import SPEAKERS, Request, Route
 from lifesigns.web.speaking_rights import check_may_speak
+
+INTERRUPT: Final = [(b"lifesigns-interrupt", b"1")]
+"""The client interrupts the program that has called it: no answer would end its run."""
 
 
 class OriginQuery(Origin):
     """What the client of a hook knows, and the event does not say."""
+
+    gives_up_at: Annotated[float, Meta(ge=0)] | None = None
+    """When nobody waits for the answer any more, in seconds since 1970 by this machine's clock. An event that is read later is not
+    heard, and takes no order with it: its client has left it in the spool, if it matters."""
 
 
 async def _heard(request: Request, program: str) -> Answer:
@@ -27,10 +37,14 @@ async def _heard(request: Request, program: str) -> Answer:
     if request.service.hub.committer.deposed:
         raise NotLeader
     await hooks.introduce(session)
+    gave_up = request.query.gives_up_at
+    if gave_up is not None and time.time() > gave_up:
+        raise Problem(503, "the client of this hook gave up waiting before the hub came to read it")
     try:
-        return answer(hooks.hear(session, event, request.now))
+        reply = hooks.hear(session, event, request.now)
     except NoRoom:
         raise InboxFull from None
+    return answer(reply.answer, headers=INTERRUPT if reply.interrupts else ())
 
 
 def _row(program: str, about: str) -> Route:
@@ -55,12 +69,12 @@ _ABOUT: Final = {
     "claude-code": """One event of a hook of Claude Code, as the hook gets it. The session is an agent, and so is each of its subagents.
     Answered at once, with what waits for that agent: only the first event of a session waits until it is written down, because
     the program stands still meanwhile.""",
-    "codex": """One event of a hook of Codex, as the hook gets it; otherwise as for Claude Code. Its answers cannot end a run: a stop
-    denies every call.""",
+    "codex": """One event of a hook of Codex, as the hook gets it; otherwise as for Claude Code. No answer ends its run: a
+    stop denies every call, and has the client interrupt a run that was started with `exec` (`lifesigns-interrupt`).""",
     "gemini": "One event of a hook of Gemini CLI, as the hook gets it; otherwise as for Claude Code.",
     "qwen": "One event of a hook of Qwen Code, as the hook gets it; otherwise as for Claude Code.",
-    "copilot": """One event of a hook of GitHub Copilot CLI, as the hook gets it; otherwise as for Claude Code. Its answers cannot end a
-    run: a stop denies every call.""",
+    "copilot": """One event of a hook of GitHub Copilot CLI, as the hook gets it; otherwise as for Claude Code. No answer ends
+    its run: a stop denies every call, and has the client interrupt a run that was started with `-p` (`lifesigns-interrupt`).""",
     "opencode": "One event of our plugin for opencode; otherwise as for Claude Code.",
 }
 

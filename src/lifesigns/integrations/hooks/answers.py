@@ -1,6 +1,7 @@
 """Answers: what a hook is answered, so that orders reach a program that takes none.
 
-A nudge is context for the model at the next boundary, an open breaker denies the call, a stop ends the run. Texts state
+A nudge is context for the model at the next boundary, an open breaker denies the call, a stop ends the run: by the answer, or
+where no answer does, by an interrupt that the client sends to the program which has called it. Texts state
 facts: what sounds like a command from outside, a model takes for an attack. Nothing here can prolong a run for ever: a nudge
 at the end of a turn puts the end off at most `PROLONGED_MAX` times, until the user speaks again.
 """
@@ -13,6 +14,7 @@ from typing import Any, Final
 
 from lifesigns.core.effects import AskStatus, Order, Remind, SendNudge, Terminate
 from lifesigns.core.signals import NudgeDelivered, Signal, TerminationFailed
+from lifesigns.integrations.hooks import processes
 from lifesigns.integrations.hooks.events import HookEvent
 from lifesigns.integrations.hooks.program import PRE_TOOL, Program, Verdict
 from lifesigns.integrations.hooks.sessions import Session, Speaker, begin_thought
@@ -32,6 +34,8 @@ class Reply:
     """The turn that was about to end goes on."""
     denies: bool = False
     """The call that was about to be made is not made."""
+    interrupts: bool = False
+    """The client is to interrupt the program."""
 
 
 def reply_to(
@@ -85,6 +89,7 @@ def _stopped(
     why = f"lifesigns stopped this run: {order.reason}"[:TEXT_MAX]
     verdict = Verdict.STOP if program.can_be_stopped else Verdict.DENY
     reply.answer, reply.denies = program.words(name, verdict, why), name == PRE_TOOL
+    reply.interrupts = bool(program.alone) and processes.has_argument(session.pid, program.alone)
     session.stopping, session.stopping_at = order.order_id, now
     return True
 

@@ -50,13 +50,18 @@ leave() {
     exit 0
 } 2>/dev/null
 
-# A hub that does not answer in time is left alone for a while. Only a bash of this century can wait for less than a second.
-patience=1
-if ((BASH_VERSINFO[0] >= 4)); then
-    patience=0.05
-    [[ $event == *'"hook_event_name":"SessionStart"'* ]] && patience=0.25 # a start is written down first
+# A hub that does not answer in time is left alone for a while, or until it says that it is well: it takes the file away. It is told when
+# we give up, a little before we do: what it would answer after that waits for the next event, and is not lost.
+patience=${LIFESIGNS_HOOK_PATIENCE:-0.04}
+[[ $patience =~ ^[0-9]{1,4}(\.[0-9]{1,6})?$ ]] || patience=0.04
+gives_up=
+if ((BASH_VERSINFO[0] >= 5)); then
+    [[ $patience == *.* ]] && fraction=${patience#*.}000000 || fraction=000000
+    gives_up=$((${EPOCHREALTIME/[.,]/} + (10#${patience%.*} * 1000000 + 10#${fraction:0:6}) * 7 / 8))
+    gives_up="&gives_up_at=${gives_up:0:10}.${gives_up:10}"
+elif ((BASH_VERSINFO[0] < 4)); then
+    patience=1 # one of the last century counts whole seconds
 fi
-patience=${LIFESIGNS_HOOK_PATIENCE:-$patience}
 now=${EPOCHSECONDS:-$(date +%s)}
 [[ -r $here/slow ]] && read -r slow <"$here/slow" && ((now < slow)) && leave
 
@@ -67,22 +72,43 @@ read -r token <"$here/token"
 at=${url#http://}
 host=${at%:*}
 host=${host#[}
-{ exec 3<>"/dev/tcp/${host%]}/${at##*:}"; } 2>/dev/null || leave
-trap '' PIPE
-printf 'POST /hooks/%s?%s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s' \
-    "$program" "$origin" "$at" "$token" "${#event}" "$event" >&3 2>/dev/null || leave
 
-IFS= read -r -t $patience status <&3 || { printf '%s\n' $((now + 3)) >"$here/slow"; leave; }
-length=0
-while IFS= read -r -t $patience line <&3 && [[ $line != $'\r' ]]; do
-    [[ $line == [Cc]ontent-[Ll]ength:* ]] && length=${line//[^0-9]/}
-done
-case $status in
+# A shell writes line by line, in as many packets: what is one text and ends with a line goes at once.
+printf -v request 'POST /hooks/%s?%s%s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n' \
+    "$program" "$origin" "$gives_up" "$at" "$token" $((${#event} + 1)) "$event"
+
+exchange() {
+    exec 3<>"/dev/tcp/${host%]}/${at##*:}" || exit
+    printf '%s' "$request" >&3
+    whole "" <&3
+    printf '%s' "$answer"
+} 2>/dev/null
+
+# All that is said until the other side has said everything; $1 is how long that may take.
+whole() {
+    if ((BASH_VERSINFO[0] >= 4)); then
+        IFS= read -r -N 1000000 $1 answer
+    else
+        IFS= read -r -d '' $1 answer
+    fi
+}
+
+# In a process of its own: neither a hub that takes no connection nor one that reads nothing can hold the agent up.
+exec 4< <(exchange)
+sends=$!
+whole "-t $patience" <&4
+if (($? > 128)); then
+    kill $sends 2>/dev/null
+    [[ $event == *'"hook_event_name":"SessionStart"'* ]] || printf '%s\n' $((now + 30)) >"$here/slow" # a start is written down first
+    leave
+fi
+case $answer in
 'HTTP/1.1 200'*)
-    body=
-    ((length > 2)) && IFS= read -r -t $patience -n "$length" body <&3
-    printf '%s' "$body"
+    head=${answer%%$'\r\n\r\n'*}
+    answer=${answer#*$'\r\n\r\n'}
+    [[ $answer == '{}' ]] || printf '%s' "$answer"
+    [[ $head == *$'\nlifesigns-interrupt: '* ]] && kill -INT $pid # the run is to end, and no answer would end it
     ;;
-'HTTP/1.1 503'*) leave ;;
+'' | 'HTTP/1.1 429'* | 'HTTP/1.1 5'*) leave ;;
 esac
 exit 0

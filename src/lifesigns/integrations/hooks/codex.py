@@ -2,7 +2,8 @@
 
 It tells of each model call with its tokens, and of no failure: a command that fails ends as one that succeeds, with what it
 printed. So a loop of failures is one of equal results, found a call later. Nothing a hook answers ends a run: a stop denies
-every call, until the model gives up by itself. A denied call has no end; it is over when the model is called again.
+every call, until the model gives up by itself, and interrupts a run without a terminal. A denied call has no end; it is over when the
+model is called again.
 """
 
 from __future__ import annotations
@@ -62,4 +63,5 @@ PROGRAM: Final = Program(
     ends=frozenset({PRE_TOOL}),
     words=claude_words,
     can_be_stopped=False,
+    alone=frozenset({"exec", "e"}),
 )

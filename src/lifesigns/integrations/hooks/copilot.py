@@ -2,7 +2,7 @@
 
 Asked for by the names of Claude Code, its hooks speak in those words. Its calls have no ids, a call that fails ends as one that succeeds:
 what its shell printed tells the exit code. A call that is denied has no end. Nothing a hook answers ends a run: a stop denies
-every call, until the model gives up by itself. Its file of events tells of tokens.
+every call, until the model gives up by itself, and interrupts a run without a terminal. Its file of events tells of tokens.
 """
 
 from __future__ import annotations
@@ -74,6 +74,7 @@ PROGRAM: Final = Program(
     ends=frozenset({PRE_TOOL}),
     words=words,
     can_be_stopped=False,
+    alone=frozenset({"-p", "--prompt"}),
     denials_are_silent=True,
     transcripts=Path(".copilot", "session-state"),
     transcript="{}/events.jsonl",

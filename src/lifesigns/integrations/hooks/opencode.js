@@ -6,7 +6,7 @@ import { homedir } from "node:os"
 import { basename, join } from "node:path"
 
 const STATE = null // the state folder; in a file that several people share it is looked for
-const PATIENCE = 1000 * Number(process.env.LIFESIGNS_HOOK_PATIENCE || 0.05) // milliseconds a hub may take to answer
+const PATIENCE = 1000 * Number(process.env.LIFESIGNS_HOOK_PATIENCE || 0.04) // milliseconds a hub may take to answer
 const START_PATIENCE = Math.max(PATIENCE, 250) // a start is written down first
 const LEFT_ALONE = 3_000 // milliseconds a hub that did not answer in time is left alone
 const LATE = new Set(["SessionStart", "SessionEnd", "UserPromptSubmit", "Stop", "StopFailure"])
@@ -64,14 +64,16 @@ export const Lifesigns = async ({ client, directory }) => {
     const url = read(join(folder, "hub.url"))
     if (Date.now() < leftAloneUntil || !url.startsWith("http://")) return leave(folder, origin, event)
     const patience = event.hook_event_name === "SessionStart" ? START_PATIENCE : PATIENCE
+    // What the hub would answer when nobody waits any more, it keeps for the next event.
+    const givesUp = ((Date.now() + (patience * 7) / 8) / 1000).toFixed(3)
     try {
-      const answer = await fetch(`${url}/hooks/opencode?${origin}`, {
+      const answer = await fetch(`${url}/hooks/opencode?${origin}&gives_up_at=${givesUp}`, {
         method: "POST",
         headers: { "Content-Type": "application/json", Authorization: `Bearer ${read(join(folder, "hooks/token"))}` },
         body: JSON.stringify(event),
         signal: AbortSignal.timeout(patience),
       })
-      if (answer.status === 503) leave(folder, origin, event)
+      if (answer.status === 429 || answer.status >= 500) leave(folder, origin, event)
       return answer.ok ? await answer.json() : undefined
     } catch (error) {
       if (error?.name === "TimeoutError") leftAloneUntil = Date.now() + LEFT_ALONE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Set
 from enum import Enum, auto
 from pathlib import Path
 
@@ -30,6 +31,17 @@ def look(pid: int, since: str) -> ProcessState:
     if fields is None or fields[0] in ("Z", "X") or (since and fields[19] != since):
         return ProcessState.GONE
     return ProcessState.HALTED if fields[0] in ("T", "t") else ProcessState.RUNS
+
+
+def has_argument(pid: int | None, names: Set[str]) -> bool:
+    """Whether the process was started with one of these arguments, alone or before a `=`."""
+    if pid is None:
+        return False
+    try:
+        arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[1:]
+    except OSError:
+        return False
+    return any(one.partition(b"=")[0].decode(errors="replace") in names for one in arguments)
 
 
 def _stat(pid: int) -> list[str] | None:

@@ -56,6 +56,9 @@ class Program:
     """What we call an event of it."""
     can_be_stopped: bool = True
     """Whether an answer ends the run at once; otherwise every call is denied until the model gives up."""
+    alone: frozenset[str] = frozenset()
+    """Arguments of a run without a terminal, of a program that cannot be stopped by an answer: such a run is interrupted. At a
+    terminal an interrupt would take the session away from the person who sits there."""
     denials_are_silent: bool = False
     """A call that was denied has no end of its own, and nothing else tells of it."""
     helpers_speak: bool = False

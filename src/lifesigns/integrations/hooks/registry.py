@@ -14,7 +14,7 @@ import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -36,7 +36,7 @@ from lifesigns.errors import LifesignsError
 from lifesigns.files import read_private, write_whole
 from lifesigns.hub.hub import Hub
 from lifesigns.integrations.hooks import processes, spool, turns, waiting
-from lifesigns.integrations.hooks.answers import reply_to
+from lifesigns.integrations.hooks.answers import Reply, reply_to
 from lifesigns.integrations.hooks.breakers import ToolBreakers
 from lifesigns.integrations.hooks.events import HookEvent, Origin
 from lifesigns.integrations.hooks.program import PRE_TOOL
@@ -50,7 +50,11 @@ STOPPED_AFTER: Final = 3.0
 """Seconds without an event after a program was told to stop: then it has stopped. It does not say so itself."""
 FORGET_AFTER: Final = 24 * 3600.0
 """Of a session whose process we cannot see."""
+ON_TIME: Final = 0.02
+"""Seconds by which the watch may be late in a hub that answers its hooks in time: half of what they wait."""
 FILE: Final = "sessions.json"
+SLOW: Final = "slow"
+"""Where the client notes that the hub did not answer in time."""
 FILE_MAX: Final = 4 * 1024 * 1024
 
 
@@ -102,7 +106,7 @@ class HookSessions:
         if self._add(session):
             await self._keep()
 
-    def hear(self, session: Session, event: HookEvent, now: float) -> dict[str, Any]:
+    def hear(self, session: Session, event: HookEvent, now: float) -> Reply:
         """Hear an event of a session, and say what it is answered. Raises `NoRoom`."""
         self.catch_up(now)
         program = PROGRAMS[session.program]
@@ -133,7 +137,7 @@ class HookSessions:
         self._tell(said, now)
         for order_id in reply.acknowledged:
             self._hub.ledger.acknowledge(speaker.id, order_id)
-        return reply.answer
+        return reply
 
     def catch_up(self, now: float) -> None:
         """Hear what the client left while the hub was away, before anything newer."""
@@ -174,14 +178,23 @@ class HookSessions:
             await self._keep()
 
     async def _watch(self) -> None:
+        due_at = self._hub.clock()
         while True:
             try:
                 self.catch_up(self._hub.clock())
+                if self._hub.clock() - due_at < ON_TIME:
+                    self._is_well()
                 await self._keep()
                 self.look(self._hub.clock())
             except Exception:
                 log.exception("looking at the processes of sessions failed", extra={"action": "hooks_watch"})
+            due_at = self._hub.clock() + LOOK_EVERY
             await asyncio.sleep(LOOK_EVERY)
+
+    def _is_well(self) -> None:
+        """The hub answers in time: a client that was left without an answer need not wait until it tries again."""
+        if self._folder is not None:
+            (self._folder / SLOW).unlink(missing_ok=True)
 
     def look(self, now: float) -> None:
         """Look at every process, once."""
