@@ -147,7 +147,7 @@ CODEX = Coder(
     alone=lambda prompt: [
         *("exec", "--skip-git-repo-check", "--json", "--dangerously-bypass-approvals-and-sandbox", prompt),
     ],
-    asking=lambda prompt: ["-a", "untrusted", "-s", "danger-full-access", prompt],
+    asking=lambda prompt: ["-a", "on-request", "-s", "read-only", prompt],
     environ=lambda *_: {"SCRIPTED_KEY": "dummy"},
     prepare=_codex,
     shell="Bash",

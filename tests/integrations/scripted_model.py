@@ -60,6 +60,13 @@ def sh(command: str, after: float = 0.0) -> Use:
     return Use("shell", {"command": command}, after)
 
 
+def ask_sh(command: str) -> Use:
+    """A shell command for which the user is asked; in Codex it is the model that asks to be let out of the sandbox."""
+    return Use(
+        "shell", {"command": command, "sandbox_permissions": "require_escalated", "justification": "May I?"}
+    )
+
+
 @dataclass
 class ScriptedModel:
     """Its scripts, and every request it was sent."""
@@ -248,6 +255,7 @@ def _shell(body: Mapping[str, Any], use: Use) -> tuple[str, Mapping[str, Any]]:
     key = "cmd" if "cmd" in shape else "command"
     command = use.args["command"]
     args = {key: ["sh", "-c", command] if shape[key].get("type") == "array" else command}
+    args |= {more: value for more, value in use.args.items() if more in shape and more != "command"}
     for needed in shapes[name].get("required", ()):
         args.setdefault(needed, False if shape.get(needed, {}).get("type") == "boolean" else "a step")
     return name, args

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.integrations.coders import CODERS, Coder
-from tests.integrations.scripted_model import Refuse, Say, Step, sh
+from tests.integrations.scripted_model import Refuse, Say, Step, ask_sh, sh
 from tests.integrations.watched_coder import HANG, IMPATIENT, STARTS_WITHIN, needs_coders, watched
 
 pytestmark = needs_coders
@@ -114,7 +114,7 @@ def test_a_killed_process_is_a_crash_within_seconds(coder: Coder, tmp_path: Path
 
 
 def test_a_question_for_permission_is_waiting_for_a_human(coder: Coder, tmp_path: Path) -> None:
-    with watched(coder, tmp_path, {"ask": [sh("touch /tmp/lifesigns-outside"), Say("done")]}) as one:
+    with watched(coder, tmp_path, {"ask": [ask_sh("touch /tmp/lifesigns-outside"), Say("done")]}) as one:
         if coder.name == "opencode":
             config = one.home / ".config/opencode/opencode.json"
             config.write_text(config.read_text().replace('"bash": "allow"', '"bash": "ask"'))
