@@ -108,7 +108,8 @@ def _cron(folder: Path) -> str:
 
 
 def _show(hub: Hub, agent_id: str) -> str:
-    return f"$ lifesigns show {agent_id}\n{hub.cli('show', agent_id).stdout}"
+    shown = hub.cli("show", agent_id, check=False).stdout  # It exits with 1 if somebody should look.
+    return "\n".join([f"$ lifesigns show {agent_id}", *(line.rstrip() for line in shown.splitlines()), ""])
 
 
 CASTS: Final[dict[str, Callable[[Path], str]]] = {
