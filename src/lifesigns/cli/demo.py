@@ -20,12 +20,16 @@ from lifesigns.cli.requests import INTERRUPTED, UNWELL, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.cli.say import say
 from lifesigns.client import AsyncClient
+from lifesigns.config.hub_locator import TOKEN_FILE
 from lifesigns.core.printable import clean
-from lifesigns.demo.fleet import FLEET
+from lifesigns.demo.fleet import FLEET, HUBS_FLEET
+from lifesigns.demo.hubs import DemoHubs
 from lifesigns.demo.narrator import FleetState, Narrator, StoryLine, clock
 from lifesigns.demo.outcome import Outcome
 from lifesigns.demo.processes import DemoProcesses
+from lifesigns.demo.takeovers import TakeoverNarrator
 from lifesigns.errors import AdapterError, UsageError
+from lifesigns.views.hubs import HubState
 from lifesigns.web import pages
 
 LASTS: Final = 120.0
@@ -36,6 +40,7 @@ DRAW_EVERY: Final = 0.5
 class Options:
     """What the user wants to see."""
 
+    hubs: int
     go_on_for: float | None
     port: int | None
     turn: float
@@ -45,6 +50,13 @@ class Options:
 
 
 @click.command()
+@click.option(
+    "--hubs",
+    type=click.IntRange(1, 5),
+    default=1,
+    show_default=True,
+    help="With 2 or more: real PostgreSQL and NATS servers (extra demo-servers), and hubs that are killed.",
+)
 @click.option(
     "--for", "go_on_for", type=Duration(), help="Go on for so long.  [until all are helped, 2m at most]"
 )
@@ -56,7 +68,13 @@ class Options:
 @click.option("--no-screen", is_flag=True, help="Tell it line by line, at a terminal too.")
 @prints_json
 def demo(
-    go_on_for: float | None, port: int | None, turn: float, keep: bool, no_screen: bool, as_json: bool
+    hubs: int,
+    go_on_for: float | None,
+    port: int | None,
+    turn: float,
+    keep: bool,
+    no_screen: bool,
+    as_json: bool,
 ) -> None:
     """See a fleet freeze, loop, crash and recover.
 
@@ -65,13 +83,16 @@ def demo(
     there is a table, and the exit status is 0 if every trouble was found, named and helped, and no healthy agent was
     touched.
 
+    With --hubs 3 there are three hubs on one database and one bus. The one that judges is killed, another one takes
+    over, and no agent is harmed.
+
     Nothing stays behind. q or Ctrl-C ends it at once.
     """
     if os.name != "posix":
         raise UsageError("lifesigns demo needs processes as Unix has them")
     at_terminal = sys.stdout.isatty() and sys.stdin.isatty()
     on_screen = at_terminal and not (no_screen or as_json)
-    options = Options(go_on_for, port, turn, keep, on_screen, in_lines=not (on_screen or as_json))
+    options = Options(hubs, go_on_for, port, turn, keep, on_screen, in_lines=not (on_screen or as_json))
     performance = Performance(options)
     began_at = time.monotonic()
     try:
@@ -91,7 +112,13 @@ class Performance:
     """One run of the demo, from its first process to its last."""
 
     def __init__(self, options: Options) -> None:
-        self.show = Narrator(FLEET, options.turn, self._tell)
+        several = options.hubs > 1
+        self.show = (
+            TakeoverNarrator(options.turn, self._tell)
+            if several
+            else Narrator(FLEET, options.turn, self._tell)
+        )
+        self._fleet = HUBS_FLEET if several else FLEET
         self.folder = ""
         """The kept folder; empty if nothing is kept."""
         self.link = ""
@@ -115,9 +142,10 @@ class Performance:
 
     async def _perform(self) -> None:
         options = self._options
+        made = self._processes()
         if not self._options.on_screen:
-            self._say(f"A hub and {len(FLEET)} agents are starting ...")
-        async with DemoProcesses(FLEET, turn=options.turn, port=options.port, keep=options.keep) as processes:
+            self._say(f"{_hubs(options.hubs)} and {len(self._fleet)} agents are starting ...")
+        async with made as processes:
             self.folder = str(processes.folder) if options.keep else ""
             async with AsyncClient(processes.url, processes.token) as client:
                 self.link = (await client.sign_in_link()).url if pages.is_built() else ""
@@ -126,6 +154,12 @@ class Performance:
                     await self._on_screen(processes, client)
                 else:
                     await self._follow(processes, client)
+
+    def _processes(self) -> DemoProcesses:
+        options = self._options
+        if options.hubs == 1:
+            return DemoProcesses(self._fleet, turn=options.turn, port=options.port, keep=options.keep)
+        return DemoHubs(self._fleet, options.hubs, turn=options.turn, port=options.port, keep=options.keep)
 
     async def _follow(
         self, processes: DemoProcesses, client: AsyncClient, see: Callable[[FleetState], None] | None = None
@@ -138,7 +172,7 @@ class Performance:
         from lifesigns.cli.watch_board import Board
 
         board = Board(processes.url)
-        with StoryScreen(board, self._story, len(FLEET), self.link) as screen:
+        with StoryScreen(board, self._story, len(self._fleet), self.link) as screen:
             tasks = [
                 asyncio.create_task(_repeatedly(screen.draw, DRAW_EVERY)),
                 asyncio.create_task(_then(screen.ended(), self._stop.set)),
@@ -188,13 +222,31 @@ async def _then(first: Any, do: Callable[[], None]) -> None:
 
 
 def _welcome(processes: DemoProcesses, link: str) -> Iterator[str]:
-    yield f"The hub listens on {processes.url}."
+    if isinstance(processes, DemoHubs):
+        yield from _several(processes)
+        setting, commands = "", ["hubs", "watch", "show builder", "audit"]
+    else:
+        yield f"The hub listens on {processes.url}."
+        setting, commands = f"LIFESIGNS_STATE={processes.folder} ", ["watch", "show indexer", "audit"]
     if link:
         yield f"See it in your browser (this link works once):\n  {link}"
-    yield "FleetState around in another terminal, while it lasts:"
-    for command in ("watch", "show indexer", "audit", *(["open"] if link else [])):
-        yield f"  LIFESIGNS_STATE={processes.folder} lifesigns {command}"
+    yield "Look around in another terminal, while it lasts:"
+    if isinstance(processes, DemoHubs):
+        yield f"  export LIFESIGNS_HUB={processes.url}"
+        yield f"  export LIFESIGNS_TOKEN=$(cat {processes.hubs[0].state}/{TOKEN_FILE})"
+    for command in (*commands, *(["open"] if link else [])):
+        yield f"  {setting}lifesigns {command}"
     yield ""
+
+
+def _several(processes: DemoHubs) -> Iterator[str]:
+    for hub in processes.hubs:
+        yield f"{hub.name} listens on {hub.url}."
+    yield f"They share a PostgreSQL and a NATS server ({processes.bus})."
+
+
+def _hubs(count: int) -> str:
+    return "A hub" if count == 1 else f"PostgreSQL, NATS, {count} hubs"
 
 
 # --- results ------------------------------------------------------------------------------------------
@@ -218,10 +270,25 @@ def _print_table(outcomes: list[Outcome], performance: Performance) -> None:
     click.echo()
     output.console().print(rows)
     wrong = [outcome.member.id for outcome in outcomes if outcome.missing]
-    verdict = (
-        f"Not as it should be: {', '.join(wrong)}." if wrong else "Everybody was found, named and helped."
+    if isinstance(performance.show, TakeoverNarrator):
+        wrong += _print_hubs(performance.show)
+    several = isinstance(performance.show, TakeoverNarrator)
+    good = (
+        "Another hub took over, and nobody was harmed."
+        if several
+        else "Everybody was found, named and helped."
     )
+    verdict = f"Not as it should be: {', '.join(wrong)}." if wrong else good
     say(f"\n{verdict}" + (f" Kept in {performance.folder}" if performance.folder else ""))
+
+
+def _print_hubs(show: TakeoverNarrator) -> list[str]:
+    """Print what became of the hubs; returns what is wrong with them."""
+    click.echo()
+    for kill in show.kills:
+        say(f"{kill.hub} was killed, and {kill.successor} judged {kill.after_s} s later.")
+    say(", ".join(f"{name} {state}" for name, state in sorted(show.states.items())) + ".")
+    return ["the hubs"] if not show.kills or HubState.LOST in show.states.values() else []
 
 
 def _found(outcome: Outcome) -> str:
@@ -235,6 +302,7 @@ def _as_json(outcomes: list[Outcome], performance: Performance, took: float) -> 
         "right": performance.show.is_right,
         "took_s": round(took, 1),
         "kept_in": performance.folder or None,
+        **_hubs_as_json(performance.show),
         "agents": [
             {
                 "agent_id": outcome.member.id,
@@ -250,3 +318,9 @@ def _as_json(outcomes: list[Outcome], performance: Performance, took: float) -> 
             for outcome in outcomes
         ],
     }
+
+
+def _hubs_as_json(show: Narrator) -> dict[str, Any]:
+    if not isinstance(show, TakeoverNarrator):
+        return {}
+    return {"hubs": show.states, "kills": [kill._asdict() for kill in show.kills]}

@@ -23,12 +23,14 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DemoAgent:
-    """An agent of the demo. Its id is the name of its program."""
+    """An agent of the demo."""
 
     id: str
     task: str
     does: str
     """What it does, in a person's words."""
+    runs: str = ""
+    """The name of its program, if that is not its id."""
     begins: str = ""
     """The beginning of the line it prints when its trouble begins."""
     found: Kind | Doing | None = None
@@ -37,6 +39,10 @@ class DemoAgent:
     actions: tuple[Action, ...] = ()
     """What should be done about it, in this order, and nothing else."""
     ends: Health = Health.HEALTHY
+
+    @property
+    def program(self) -> str:
+        return self.runs or self.id
 
 
 FLEET: Final = (
@@ -92,6 +98,18 @@ FLEET: Final = (
         ends=Health.TERMINATED,
     ),
 )
+
+HUBS_FLEET: Final = (
+    DemoAgent("coder", "fix-parser", "works, and knows every hub"),
+    DemoAgent("tester", "test-parser", "works, and knows the bus alone", runs="coder"),
+    DemoAgent("reviewer", "review-parser", "works, and knows the bus alone", runs="coder"),
+    DemoAgent("builder", "build-image", "is killed while no hub judges", runs="coder"),
+)
+"""The agents of `lifesigns demo --hubs`."""
+BY_BUS: Final = frozenset({"tester", "reviewer"})
+"""Those of them that speak over the bus."""
+VICTIM: Final = "builder"
+"""The one whose process is killed right after the hub."""
 
 QUESTION: Final = "deployer"
 """The agent that asks a person something."""

@@ -80,7 +80,7 @@ class Narrator:
                 self._listen(client),
                 self._overhear(processes.lines()),
                 self._look(client, see, to_the_end=to_the_end),
-                self._answer(client),
+                self._act(processes, client, to_the_end=to_the_end),
                 self._lose(processes),
             )
         ]
@@ -135,8 +135,8 @@ class Narrator:
             self._right_since = time.monotonic()
         return self._right_since is not None and time.monotonic() - self._right_since >= CALM_FOR
 
-    async def _answer(self, client: AsyncClient) -> None:
-        """Play the person: think for a while, answer once."""
+    async def _act(self, _processes: DemoProcesses, client: AsyncClient, *, to_the_end: bool) -> None:
+        """Play the person, for ever: think for a while, answer once."""
         await self._asked.wait()
         await asyncio.sleep(THINK_FOR * self._turn)
         await client.nudge(QUESTION, ANSWER)
@@ -144,6 +144,5 @@ class Narrator:
 
     async def _lose(self, processes: DemoProcesses) -> None:
         await processes.ended.wait()
-        raise AdapterError(
-            f"the hub is gone: {processes.last_words('hub') or 'it said nothing'}", transient=False
-        )
+        last_words = processes.last_words(processes.lost) or "it said nothing"
+        raise AdapterError(f"the {processes.lost} is gone: {last_words}", transient=False)

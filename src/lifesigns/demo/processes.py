@@ -18,7 +18,7 @@ import socket
 import sys
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Final, Self
@@ -56,14 +56,20 @@ class DemoProcesses:
         self.token = ""
         self.folder = Path()
         self.ended: asyncio.Event = asyncio.Event()
-        """Set if the hub has ended, which it should not."""
+        """Set if a hub has ended, which it should not."""
+        self.lost = "hub"
+        """The name of that hub."""
         self._fleet = fleet
         self._turn = turn
         self._port = port
         self._keep = keep
-        self._hub: Process | None = None
         self._agents: dict[str, Process] = {}
+        self._hubs: list[Process] = []
+        self._servers: list[Process] = []
+        """What the hubs need, and so ends after them."""
         self._heard: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+        self._environ: dict[str, str] = {}
+        """Set for all processes."""
         self._tasks: list[asyncio.Task[None]] = []
         self._guardian: Process | None = None
         self._stack = AsyncExitStack()
@@ -74,7 +80,7 @@ class DemoProcesses:
             stack.callback(self._clean_up)
             stack.push_async_callback(self._end_all)
             self._guardian = await self._start_guardian()
-            await self._start_hub()
+            await self._start_hubs()
             for member in self._fleet:
                 await self._start_agent(member)
             self._stack = stack.pop_all()
@@ -109,51 +115,67 @@ class DemoProcesses:
             start_new_session=True,
         )
 
-    async def _start_hub(self) -> None:
+    async def _start_hubs(self) -> None:
         port = _free_port() if self._port is None else self._port
-        state, config = str(self.folder), str(POLICY)
-        options = ("--state", state, "--config", config, "--host", "127.0.0.1", "--port", str(port))
-        self._hub = hub = await self._start("hub", "serve", *options, "--log-level", "warning")
+        hub = await self._start_hub("hub", self.folder, port)
         self._tasks.append(asyncio.create_task(self._watch_hub(hub)))
-        announced = self.folder / URL_FILE
+        self.url = (self.folder / URL_FILE).read_text().strip()
+        self.token = (self.folder / TOKEN_FILE).read_text().strip()
+
+    async def _start_hub(self, name: str, state: Path, port: int, *options: str) -> Process:
+        """Return when it answers, be it that it stands by."""
+        announced = state / URL_FILE
+        announced.unlink(missing_ok=True)  # Of an earlier life.
+        where = ("--state", str(state), "--config", str(POLICY), "--host", "127.0.0.1", "--port", str(port))
+        hub = await self._start(name, "serve", *where, "--log-level", "warning", *options)
+        self._hubs.append(hub)
+        await self._until(announced.exists, name, hub)
+        return hub
+
+    async def _until(self, ready: Callable[[], bool], name: str, process: Process) -> None:
+        """Wait until a process is ready. Raises `AdapterError` if it ends, or takes too long."""
         try:
             async with asyncio.timeout(START_WITHIN):
-                while not announced.exists():
-                    if hub.returncode is not None:
+                while not ready():
+                    if process.returncode is not None:
                         raise AdapterError(
-                            f"the hub did not start: {self.last_words('hub')}", transient=False
+                            f"the {name} did not start: {self.last_words(name)}", transient=False
                         )
                     await asyncio.sleep(0.05)
         except TimeoutError:
-            waited = f"the hub did not start within {START_WITHIN:g} s"
-            raise AdapterError(f"{waited}: {self.last_words('hub')}", transient=True) from None
-        self.url = announced.read_text().strip()
-        self.token = (self.folder / TOKEN_FILE).read_text().strip()
+            waited = f"the {name} did not start within {START_WITHIN:g} s"
+            raise AdapterError(f"{waited}: {self.last_words(name)}", transient=True) from None
 
     async def _watch_hub(self, hub: Process) -> None:
         await hub.wait()
         self.ended.set()
 
     async def _start_agent(self, member: DemoAgent) -> None:
-        program = (sys.executable, "-m", f"lifesigns.demo.agents.{member.id}", f"{self._turn:g}")
-        options = ("--id", member.id, "--task", member.task, "--hub", self.url)
+        program = (sys.executable, "-m", f"lifesigns.demo.agents.{member.program}", f"{self._turn:g}")
+        options = ("--id", member.id, "--task", member.task, "--hub", self._hub_for(member))
         watched = ("--restart", "on-failure", "--nudge", "file")
         agent = await self._start(member.id, "run", *options, *watched, "--", *program)
         self._agents[member.id] = agent
         self._tasks.append(asyncio.create_task(self._listen(member.id, agent)))
 
+    def _hub_for(self, _member: DemoAgent) -> str:
+        """The address that an agent speaks to."""
+        return self.url
+
     async def _start(self, name: str, *command: str) -> Process:
-        with (self.folder / f"{name}.log").open("wb") as log:
+        ours = (sys.executable, "-m", "lifesigns", *command)
+        return await self._spawn(name, *ours, stdout=PIPE if command[0] == "run" else None)
+
+    async def _spawn(self, name: str, *command: str, stdout: int | None = None) -> Process:
+        """Start a program that outlives neither us nor the block. It writes to a log of this name."""
+        with (self.folder / f"{name}.log").open("ab") as log:
             process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "lifesigns",
                 *command,
                 stdin=DEVNULL,
-                stdout=PIPE if command[0] == "run" else log,
+                stdout=log if stdout is None else stdout,
                 stderr=log,
                 cwd=self.folder,
-                env=environment(os.environ, self.folder),
+                env={**environment(os.environ, self.folder), **self._environ},
                 start_new_session=True,
             )
         if self._guardian is not None and self._guardian.stdin is not None:
@@ -168,10 +190,10 @@ class DemoProcesses:
     # --- end ------------------------------------------------------------------------------------------
 
     async def _end_all(self) -> None:
-        """End the agents, then the hub; then kill whatever is left."""
-        offspring = await _ended(list(self._agents.values()))
-        if self._hub is not None:
-            offspring |= await _ended([self._hub])
+        """End the agents, then the hub, then what it needs; then kill whatever is left."""
+        offspring: set[psutil.Process] = set()
+        for processes in (list(self._agents.values()), self._hubs, self._servers):
+            offspring |= await _ended(processes)
         for process in offspring:
             with suppress(psutil.Error):
                 process.kill()

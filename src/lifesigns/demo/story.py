@@ -20,6 +20,7 @@ from lifesigns.core.effects import (
 )
 from lifesigns.core.health import UNWELL, Cause, Health
 from lifesigns.events import fact_told
+from lifesigns.events.hub_facts import HubPart, HubTroubleBegan, HubTroubleOver
 from lifesigns.views import EventView
 
 _CAUSES: Final = {Cause.CRASH: "has crashed", Cause.FREEZE: "is frozen", Cause.PARTITION: "is cut off"}
@@ -48,6 +49,10 @@ def sentence_of(event: EventView) -> str:
         case Brake(on=True) as brake:
             unwell = f"{brake.unwell} of {brake.members} in {brake.group} are unwell at once"
             return f"{unwell}: lifesigns does nothing more there and asks people."
+        case HubTroubleBegan(part=HubPart.HUBS, reason=reason):
+            return f"A person is told that a hub is lost: {reason}"
+        case HubTroubleOver(part=HubPart.HUBS):
+            return "A person is told that no hub is lost any more."
         case HubVisibility(blind=blind):
             return "The hub cannot see, and judges nobody." if blind else "The hub sees again."
     return ""
