@@ -75,3 +75,54 @@ async def test_nonsense_is_ignored_and_a_crowd_is_bounded(first: BusNeighbours) 
     text = first.why_shared(NOW)
     assert text.count("x") == OTHERS_MAX
     assert text.isprintable()
+
+
+async def test_a_hub_that_no_other_can_share_the_store_with_does_not_hear_itself() -> None:
+    """Its own messages come back to it over the bus, and nothing in them says the same store."""
+    bus = MemoryBus(ADDRESS)
+    await bus.connect()
+    alone = BusNeighbours(bus, HubCard("hub-3", "http://three", "SQLite in /y"), lambda: NOW)
+    echoes: list[bytes] = []
+    await bus.subscribe(SUBJECT, alone.hear)
+    await bus.subscribe(SUBJECT, lambda _subject, payload: echoes.append(payload))
+    running = asyncio.create_task(alone.run())
+    async with asyncio.timeout(10):
+        while not echoes:  # noqa: ASYNC110 -- nobody tells of it
+            await asyncio.sleep(0.001)
+    running.cancel()
+    await bus.close()
+    assert alone.why_shared(NOW) == ""
+
+
+async def test_two_that_start_at_once_do_not_refuse_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else neither would start. One hears the other soon, and people are told."""
+    monkeypatch.setattr("lifesigns.hub.bus_neighbours.ANSWER_FOR", 0.2)
+    await asyncio.gather(asking("c").refuse_to_share(), asking("d").refuse_to_share())
+
+
+async def test_many_questions_at_once_are_answered_once(first: BusNeighbours) -> None:
+    """Whoever floods the bus with questions does not have the hub flood it with answers."""
+    bus = MemoryBus(ADDRESS)
+    await bus.connect()
+    answers: list[bytes] = []
+    await bus.subscribe(SUBJECT, lambda _subject, payload: answers.append(payload))
+    for n in range(100):
+        first.hear(SUBJECT, b'{"hub":"x","url":"u","store":"s","process":"%d","asks":true}' % n)
+    async with asyncio.timeout(10):
+        while not answers:  # noqa: ASYNC110 -- nobody tells of it
+            await asyncio.sleep(0.001)
+    await bus.close()
+    assert len(answers) <= 2, "the answer, and perhaps its first announcement"
+
+
+async def test_the_connection_of_the_question_is_closed(first: BusNeighbours) -> None:
+    closed: list[bool] = []
+
+    class Told(MemoryBus):
+        async def close(self) -> None:
+            closed.append(True)
+            await super().close()
+
+    card = HubCard("hub-2", "http://two", "postgres://db/b", "a")
+    await BusNeighbours(Told(ADDRESS), card, lambda: NOW).refuse_to_share()
+    assert closed == [True]
