@@ -309,24 +309,26 @@ def takeover() -> Iterator[Row]:
     """The hub that judges is killed, and another one on the same PostgreSQL takes over."""
     from benchmarks import takeover as measured
 
-    one = measured.measure(100_000)
-    late = f"agents that fell silent are found after {one.found_after:.1f} s"
+    found = measured.measure(100_000, rounds=5)
+    worst = max(found.rounds, key=lambda one: one.commit_after)
     yield Row(
-        "kill -9 of a hub: the next one judges, 100,000 agents",
-        f"{one.judges_after:.1f} s",
-        late,
-        one.judges_after,
+        "kill -9 of a hub: first commit of the next, 100,000 agents",
+        f"{worst.commit_after:.1f} s",
+        f"worst of {len(found.rounds)}; the lease is {worst.taken_over_after:.1f} s of it",
+        worst.commit_after,
         8.0,
         at_most=True,
         absolute=True,
     )
+    heard = max(one.heard_after for one in found.rounds)
+    yield Row("and it takes beats", f"{heard:.1f} s", f"{found.beats_lost:,} of {found.beats_sent:,} lost")
+    late = "not in time" if found.found_after is None else f"{found.found_after:.1f} s"
+    yield Row("and finds agents that fell silent", late)
     yield Row(
-        "and takes beats", f"{one.heard_after:.1f} s", f"{one.beats_lost:,} of {one.beats_sent:,} beats lost"
+        "agents convicted for it", f"{found.convicted}", "", found.convicted, 0.0, at_most=True, absolute=True
     )
-    yield Row(
-        "agents convicted for it", f"{one.convicted}", "", one.convicted, 0.0, at_most=True, absolute=True
-    )
-    yield Row("the latest deadline of the next hub", f"{one.loop_late_max * 1000:,.0f} ms")
+    unanswered = max(one.unanswered_for for one in found.rounds)
+    yield Row("the next hub did not answer for", f"{unanswered * 1000:,.0f} ms")
 
 
 def hostile() -> Iterator[Row]:

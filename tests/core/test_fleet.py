@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lifesigns.core.agent import Agent, Past
 from lifesigns.core.effects import (
@@ -474,3 +476,35 @@ def test_who_is_known_to_be_gone_tells_nothing_of_its_host() -> None:
     beat_spread(watch, START + 90, {STARVED[1]: PHASES[1]})
     live_on_hosts(watch, START + 120, *OTHERS)
     assert lost(watch)[STARVED[1]] - 90 <= profile("swift").silence.timeout
+
+
+HOSTS = st.sampled_from([None, "h1", "h2"])
+
+
+@given(
+    st.lists(
+        st.builds(
+            Agent,
+            st.uuids().map(str),
+            st.integers(),
+            host=HOSTS,
+            provider=HOSTS,
+            source=st.sampled_from(["", "t1", "t2"]),
+            health=st.sampled_from(Health),
+            past=st.builds(Past, absent=st.booleans()),
+        )
+    )
+)
+def test_all_that_join_at_once_count_as_if_each_had_joined(agents: list[Agent]) -> None:
+    """And so do those of an engine that is restored."""
+    each, at_once = Fleet(FleetPolicy()), Fleet(FleetPolicy())
+    for agent in agents:
+        each.join(agent)
+    at_once.join_all(agents)
+    assert at_once.state == each.state
+    restored = Fleet(FleetPolicy(), at_once.state, {agent.id: agent for agent in agents})
+    for agent in agents:
+        seen = [
+            [fleet._seen_by(agent, name) for name in groups_of(agent)] for fleet in (each, at_once, restored)
+        ]
+        assert seen[0] == seen[1] == seen[2]

@@ -30,9 +30,9 @@ class Ground:
         self.orders: list[Order] = []
         self.events: list[Event] = []
         self.busyness: Callable[[float], Busyness] = Busyness
-        self.hub = self._hub()
+        self.hub = self.another_hub()
 
-    def _hub(self) -> Hub:
+    def another_hub(self) -> Hub:
         return Hub(
             self.another_store(),
             policies=PolicyBook(self.policy),
@@ -67,7 +67,7 @@ class Ground:
         else:
             self.hub.abort()
         self.orders.clear()
-        self.hub = self._hub()
+        self.hub = self.another_hub()
         await self.start()
 
     async def pass_time(self, seconds: float, step: float = 0.5) -> None:

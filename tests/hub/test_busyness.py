@@ -34,7 +34,7 @@ async def test_a_hub_that_is_never_idle_convicts_nobody(busy: bool) -> None:
     ground = Ground()
     share = BUSY_SHARE + 0.05 if busy else 0.5
     ground.busyness = lambda now: Busyness(now, lambda: share * ground.now)
-    ground.hub = ground._hub()
+    ground.hub = ground.another_hub()
     await ground.start()
     try:
         for agent_id in ("a", "b"):

@@ -7,9 +7,8 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
-from functools import partial
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -22,6 +21,7 @@ from lifesigns.cli.secret_options import Secret
 from lifesigns.errors import AdapterError, Deposed, UsageError
 
 if TYPE_CHECKING:
+    from lifesigns.cli.leading import Leading
     from lifesigns.config.values import Config, Listen
     from lifesigns.hub.lease import Lease
     from lifesigns.hub.service import Service
@@ -151,21 +151,36 @@ class HubProcess(NamedTuple):
 
     async def run(self) -> None:
         """Lead or stand by, until the process is told to stop. A hub that another one took over from stands by."""
-        from lifesigns.assembly.hub import hub_of
+        from lifesigns.web.garbage_collection import survivors_frozen
 
         first = True
-        while not self.stopping.is_set():
-            service = hub_of(self.config, self.folder, self.url)
-            try:
-                lease = self._lease(service)
-                if first and lease is not None:
+        with survivors_frozen():
+            while not self.stopping.is_set():
+                await self._run_once(first=first)
+                first = False
+
+    async def _run_once(self, *, first: bool) -> None:
+        from lifesigns.assembly.hub import hub_of
+        from lifesigns.cli.leading import Leading
+
+        service = hub_of(self.config, self.folder, self.url)
+        try:
+            lease = self._lease(service)
+            if lease is not None:
+                service.join(lease)
+                if first:
                     await service.open_access()
-                await self._introduce(service, ask=first)
-                if lease is None or await self._may_lead(lease, first):
-                    await self._lead(service, lease)
-            finally:
-                await service.store.close()
-            first = False
+            await self._introduce(service, ask=first)
+            # Made before the hub stands by, so that a takeover does not wait for the imports.
+            leading = Leading(service, self.config, self.folder, self.url)
+            if lease is None or (first and await lease.may_lead()):
+                started = await _start(service)
+            else:
+                started = await self._stand_by(service, lease)
+            if started:
+                await self._lead(service, leading)
+        finally:
+            await service.store.close()
 
     def _lease(self, service: Service) -> Lease | None:
         from lifesigns.hub.lease import Lease
@@ -198,67 +213,33 @@ class HubProcess(NamedTuple):
             await BusNeighbours(bus_at(bus.url), card, service.clock).refuse_to_share()
         service.introduce(card)
 
-    async def _may_lead(self, lease: Lease, first: bool) -> bool:
-        """Stand by while another hub leads. A store that is not reached at the start is an error to be seen; later the
-        hub waits for it."""
+    async def _stand_by(self, service: Service, lease: Lease) -> bool:
+        """Stand by while another hub leads, then take over; whether this hub leads now. A store that is not reached at
+        the start is an error to be seen; later the hub waits for it."""
         from lifesigns.hub.state_folder import announced
         from lifesigns.web.connections import Connections
+        from lifesigns.web.host_policy import HostPolicy
         from lifesigns.web.server import served
         from lifesigns.web.standby import StandbySite
 
-        if first and await lease.may_lead():
-            return True
         if lease.leader is not None:
             say(f"lifesigns {__version__} stands by on {self.url}: {lease.leader.name} judges", err=True)
+        site = StandbySite(service, HostPolicy.of(self.config.listen))
         most = self.config.limits.connections
         with (
             announced(self.folder, self.url),
             self.listener.dup() as listener,
         ):  # The server closes its listener.
-            async with served(StandbySite(), listener, Connections(most, most), self.config.listen.tls):
-                await first_of(lease.stand_by(), self._until_stopped(lambda: f"stands by on {self.url}"))
-        return not self.stopping.is_set()
+            async with served(site, listener, Connections(most, most), self.config.listen.tls):
+                await first_of(service.stand_by(), self._until_stopped(lambda: f"stands by on {self.url}"))
+                return not self.stopping.is_set() and await _start(service)
 
-    async def _lead(self, service: Service, lease: Lease | None) -> None:
+    async def _lead(self, service: Service, leading: Leading) -> None:
         """Judge until the process stops or another hub takes over."""
-        from lifesigns.assembly.executors import assign_executors
-        from lifesigns.assembly.observing import observed
-        from lifesigns.assembly.recovery_memory import recoveries_kept
-        from lifesigns.cli.mcp_http import McpEndpoint
-        from lifesigns.hub.state_folder import announced
-        from lifesigns.web.app import Web
-        from lifesigns.web.garbage_collection import survivors_frozen
-        from lifesigns.web.host_policy import HostPolicy
-        from lifesigns.web.otlp_grpc import OtlpOverGrpc
-        from lifesigns.web.server import serving
-        from lifesigns.web.table import CALLS
-
-        config, at = self.config, self.config.listen
-        if lease is not None:
-            service.join(lease)
-        assign_executors(service, config, os.environ, self.folder, self.url)
-        mcp = McpEndpoint()
-        web = Web(service, HostPolicy.of(at), config.limits, (*CALLS, *mcp.routes))
-        mcp.app = web
         try:
-            await service.start()
-        except Deposed:
-            return  # Another hub that stood by was quicker.
-        try:
-            # Announced before it answers, so that a client that sees it answer finds it.
-            with announced(self.folder, self.url), self.listener.dup() as listener:
-                async with (
-                    observed(service, self.grpc_port, self.trace, otlp=OtlpOverGrpc(service, web.site).take),
-                    recoveries_kept(service, config.memory.file),
-                    web.site.hooks.watching(),
-                    mcp,
-                    _maestro(service, config, self.maestro_at) as also_at,
-                    serving(web, listener, tls=at.tls),
-                ):
-                    with survivors_frozen():
-                        _welcome(service, config, self.folder, self.url, also_at)
-                        holds = [] if lease is None else [lease.hold()]
-                        await first_of(self._until_stopped(partial(_status, service, self.url)), *holds)
+            with self.listener.dup() as listener:
+                async with leading.answering(listener, self.grpc_port, self.maestro_at, self.trace):
+                    await first_of(self._until_stopped(leading.status), service.until_deposed())
         finally:
             await service.stop()
 
@@ -276,6 +257,15 @@ class HubProcess(NamedTuple):
         manager.say(STOPPING="1")
 
 
+async def _start(service: Service) -> bool:
+    """Whether this hub leads now: another one that stood by may have been quicker."""
+    try:
+        await service.start()
+    except Deposed:
+        return False
+    return True
+
+
 async def first_of(*works: Coroutine[Any, Any, object]) -> None:
     """Return when one of them is done, and cancel the others."""
     tasks = [asyncio.create_task(work) for work in works]
@@ -287,27 +277,6 @@ async def first_of(*works: Coroutine[Any, Any, object]) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _status(service: Service, url: str) -> str:
-    """In a line, for systemd."""
-    from lifesigns.core.health import UNWELL
-
-    agents = service.engine.beliefs.agents.values()
-    unwell = sum(agent.health in UNWELL for agent in agents)
-    return f"listens on {url}; {len(agents)} agents, {unwell} unwell"
-
-
-@asynccontextmanager
-async def _maestro(service: Service, config: Config, at: str | None) -> AsyncIterator[str]:
-    """The door for AI Maestro's calls, if it is wanted; where it is."""
-    if at is None:
-        yield ""
-        return
-    from lifesigns.web.ai_maestro.door import answering
-
-    async with answering(service, config, at) as place:
-        yield place
 
 
 def _loop_factory() -> Any:
@@ -355,36 +324,3 @@ def _url(at: Listen, listener: socket.socket) -> str:
     scheme = "http" if at.tls is None else "https"
     port = listener.getsockname()[1]
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
-
-
-def _welcome(service: Service, config: Config, folder: Path, url: str, maestro_at: str) -> None:
-    """Print the next steps for a new user."""
-    from lifesigns.web import pages
-
-    agents = len(service.engine.beliefs.agents)
-    store = config.effective.get("store") or f"SQLite in {folder}"
-    lines = [
-        f"lifesigns {__version__} listens on {url}",
-        f"  keeps   {store}" + (f"; knows {agents} agents" if agents else ""),
-        *([f"  hears   {config.effective['bus']} too"] if config.bus.url else []),
-        *([f"  answers AI Maestro's calls on http://{maestro_at}"] if maestro_at else []),
-        "",
-        "  lifesigns beat my-agent     send a first beat, or by hand:",
-        f'  curl -H "Authorization: Bearer $(cat {folder}/admin.token)" -d \'{{"agent_id": "my-agent"}}\' {url}/api/v1/beats',
-        "  lifesigns watch             see who is alive",
-        *([f"  {_way_in(service, folder, url)}"] if pages.is_built() else []),
-        "",
-        "Ctrl-C stops it.",
-    ]
-    say("\n".join(lines), err=True)
-
-
-def _way_in(service: Service, folder: Path, url: str) -> str:
-    """How to get into the dashboard. Only a terminal shows the link itself: others read logs."""
-    from lifesigns.config.hub_locator import TOKEN_FILE
-
-    now = service.clock()
-    admin = service.access.principal((folder / TOKEN_FILE).read_bytes().strip(), now)
-    if admin is None or not sys.stderr.isatty():
-        return "lifesigns open              a link to the dashboard"
-    return f"{url}/sign-in?code={service.access.sign_ins.link(admin.token_id, now)}    the dashboard; works once (again: lifesigns open)"

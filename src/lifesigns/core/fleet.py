@@ -8,7 +8,8 @@ has its own view of a group (`source_counts.py`), so one source's made-up agents
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final
@@ -77,9 +78,8 @@ class Fleet:
         agents = {} if agents is None else agents
         self._source_counts: dict[str, SourceCounts] = {}
         """By group."""
-        for agent in agents.values():
-            if _is_member(agent):
-                self._speak_up(agent, 1, agent.health in UNWELL)
+        for agent, members, unwell in _counted_alike(agents.values()):
+            self._speak_up(agent, members, unwell)
         self._hosts = LateHosts(policy, self.state.late, self.state.witnesses, agents)
         self._pace = Pace(policy, self.state.acts)
 
@@ -103,6 +103,16 @@ class Fleet:
         self.state.sources[agent.source] = self.state.sources.get(agent.source, 0) + 1
         self._count(agent, +1)
         self._hosts.call_witness(agent)
+
+    def join_all(self, agents: Collection[Agent]) -> None:
+        """As `join` for each; of a large fleet in a tenth of the time."""
+        sources = Counter(agent.source for agent in agents)
+        self.state.sources = dict(Counter(self.state.sources) + sources)
+        for agent, members, unwell in _counted_alike(agents):
+            self._shift(agent, members, unwell)
+        for agent in agents:
+            if agent.host:
+                self._hosts.call_witness(agent)
 
     def leave(self, agent: Agent, at: float, outbox: Outbox) -> None:
         """Remove an agent that the engine forgets."""
@@ -325,6 +335,16 @@ class Fleet:
 
 def _is_member(agent: Agent) -> bool:
     return agent.health is not Health.TERMINATED and not agent.past.absent
+
+
+def _counted_alike(agents: Iterable[Agent]) -> Iterator[tuple[Agent, int, int]]:
+    """For all members of the same groups and source: one of them, how many they are, and how many of them are unwell."""
+    alike: dict[tuple[str, str | None, str | None], list[Agent]] = {}
+    for agent in agents:
+        if _is_member(agent):
+            alike.setdefault((agent.source, agent.host, agent.provider), []).append(agent)
+    for members in alike.values():
+        yield members[0], len(members), sum(agent.health in UNWELL for agent in members)
 
 
 def _is_empty(group: Group) -> bool:

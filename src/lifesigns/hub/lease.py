@@ -1,8 +1,9 @@
 """Lease: this hub among the hubs on one store. One of them leads, and judges; the others stand by.
 
-Every hub raises the beat in its row once a second, and sees the rows of the others. A hub that stands by takes over when
-the leader has released its row, or when the leader's beat has not changed for `GONE_AFTER` by the clock of the observer:
-no two clocks are compared. A store that does not answer shows nothing about the leader, so the wait begins anew.
+Every hub raises the beat in its row once a second, or twice while it stands by, and sees the rows of the others. A hub
+that stands by takes over when the leader has released its row, or when the leader's beat has not changed for `GONE_AFTER`
+by the clock of the observer: no two clocks are compared. A store that does not answer shows nothing about the leader, so
+the wait begins anew.
 
 The lease only says when another hub may take over. Whose commits count is decided by the epoch, in the transaction of
 each commit: a leader that was frozen, and goes on, can store nothing more and carries out nothing that is not stored.
@@ -19,6 +20,8 @@ from lifesigns.errors import AdapterError
 from lifesigns.ports import HubRow, Store
 
 RENEW_EVERY: Final = 1.0
+LOOK_EVERY: Final = 0.5
+"""A hub that stands by sees the last beat of a leader at most so much later, and counts from there."""
 GONE_AFTER: Final = 6.0
 """A renewal may take two seconds, and one of them may fail."""
 LOOKS_MIN: Final = 3
@@ -113,7 +116,7 @@ class Lease:
             if self.leader is not None and self.leader.name != told:
                 told = self.leader.name
                 log.info("standing by for %s", told, extra={"action": "standing_by"})
-            await asyncio.sleep(RENEW_EVERY)
+            await asyncio.sleep(LOOK_EVERY)
 
     async def hold(self) -> None:
         """Renew while this hub leads; return when another one does. A store that is away is nobody else's."""

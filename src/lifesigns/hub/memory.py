@@ -6,7 +6,7 @@ once. The engine says which beliefs changed (`core/changed_keys.py`), and those 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -100,42 +100,83 @@ def everything(beliefs: Beliefs) -> Iterator[Belief]:
     yield _self(beliefs)
 
 
-def recalled(rows: Iterable[Belief], unreadable: dict[str, str] | None = None) -> Beliefs:
-    """The beliefs of the last commit.
+class Recall:
+    """Beliefs as they are read from the store: rows in any order, a later one of the same key in place of an earlier one.
 
-    An unreadable row is left out, and noted in `unreadable` with the reason: a hub that forgets one agent loses less
-    than one that does not start. Without the hub's own row, order ids and fencing tokens would begin anew and agents
-    would accept old ones; so that one raises `AdapterError`.
+    An unreadable row is left out, and noted with the reason: a hub that forgets one agent loses less than one that does
+    not start. Without the hub's own row, order ids and fencing tokens would begin anew and agents would accept old ones;
+    so then `beliefs` raises `AdapterError`.
     """
-    beliefs = Beliefs()
-    unreadable = {} if unreadable is None else unreadable
-    tables: dict[str, dict[str, Any]] = {
-        CLAIM: beliefs.claims,
-        MESSAGE: beliefs.messages,
-        TASK: beliefs.tasks,
-    }
-    for row in rows:
-        if row.value is None or row.kind not in _DECODERS:
-            continue
-        try:
-            value: Any = _DECODERS[row.kind].decode(row.value)
-        except (msgspec.MsgspecError, ValueError) as error:
-            if row.kind == HUB:
-                raise AdapterError(
-                    f"the store is damaged: its row of the hub itself (kind {row.kind!r}) cannot be read: {error}. "
-                    "Restore a backup (docs/runbooks/restore.md), or move the store away and start anew",
-                    transient=False,
-                ) from error
-            unreadable[f"{row.kind} {row.key}"] = str(error)
-            continue
-        if row.kind == HUB:
-            _recall_self(beliefs, value)
-        elif row.kind == AGENT:
-            _recall_agent(beliefs, row.key, value)
-        else:
-            tables[row.kind][row.key] = value
-    _recount(beliefs)
-    return beliefs
+
+    def __init__(self) -> None:
+        self._records: dict[str, dict[str, Any]] = {kind: {} for kind in _KINDS}
+        self._others: dict[tuple[str, str], Belief] = {}
+        self._unreadable: dict[tuple[str, str], str] = {}
+
+    def __len__(self) -> int:
+        return len(self._others) + len(self._unreadable) + sum(map(len, self._records.values()))
+
+    @property
+    def others(self) -> Sequence[Belief]:
+        """The rows of other parts of the hub: alerting, the audit log."""
+        return list(self._others.values())
+
+    @property
+    def unreadable(self) -> Mapping[str, str]:
+        """The unreadable rows, and why they are."""
+        return {" ".join(name): error for name, error in self._unreadable.items()}
+
+    def take(self, rows: Iterable[Belief]) -> None:
+        for row in rows:
+            if row.value is None:
+                continue
+            if (decoder := _DECODERS.get(row.kind)) is None:
+                self._others[row.kind, row.key] = row
+                continue
+            try:
+                self._records[row.kind][row.key] = record = decoder.decode(row.value)
+            except (msgspec.MsgspecError, ValueError) as error:
+                self._records[row.kind].pop(row.key, None)
+                self._unreadable[row.kind, row.key] = str(error)
+                continue
+            if row.kind == AGENT:
+                _heal(record.agent)
+            if self._unreadable:
+                self._unreadable.pop((row.kind, row.key), None)
+
+    def keep_only(self, keys: Container[tuple[str, str]]) -> None:
+        """Forget all rows but these."""
+        for kind, records in self._records.items():
+            for key in [key for key in records if (kind, key) not in keys]:
+                del records[key]
+        for rows in (self._others, self._unreadable):
+            for name in [name for name in rows if name not in keys]:
+                del rows[name]
+
+    def beliefs(self) -> Beliefs:
+        """All of them. The engine changes them in place: make them once."""
+        if (error := self._unreadable.get((HUB, ""))) is not None:
+            raise AdapterError(
+                f"the store is damaged: its row of the hub itself (kind {HUB!r}) cannot be read: {error}. "
+                "Restore a backup (docs/runbooks/restore.md), or move the store away and start anew",
+                transient=False,
+            )
+        beliefs, records = Beliefs(), self._records
+        beliefs.claims, beliefs.messages = dict(records[CLAIM]), dict(records[MESSAGE])
+        beliefs.tasks = dict(records[TASK])
+        for me in records[HUB].values():
+            _recall_self(beliefs, me)
+        for agent_id, record in records[AGENT].items():
+            _recall_agent(beliefs, agent_id, record)
+        _recount(beliefs)
+        return beliefs
+
+
+def recalled(rows: Iterable[Belief]) -> Beliefs:
+    """The beliefs of the last commit."""
+    recall = Recall()
+    recall.take(rows)
+    return recall.beliefs()
 
 
 def _recount(beliefs: Beliefs) -> None:
@@ -151,7 +192,7 @@ def _recount(beliefs: Beliefs) -> None:
     fleet = Fleet(FleetPolicy(), state)
     for agent in beliefs.agents.values():
         agent.messages = 0
-        fleet.join(agent)
+    fleet.join_all(beliefs.agents.values())
     for message in beliefs.messages.values():
         if (sender := beliefs.agents.get(message.sender)) is not None:
             sender.messages += 1
@@ -170,10 +211,13 @@ def _agent_record(beliefs: Beliefs, agent: Agent) -> AgentRecord:
     )
 
 
+def _heal(agent: Agent) -> None:
+    past = replace(agent.past, poisoned=False)  # This may be a newer hub, without the bug.
+    agent.past = UNEVENTFUL if past == UNEVENTFUL else past  # Not a copy for each of a million agents.
+
+
 def _recall_agent(beliefs: Beliefs, agent_id: str, record: AgentRecord) -> None:
     beliefs.agents[agent_id] = record.agent
-    past = replace(record.agent.past, poisoned=False)  # This may be a newer hub, without the bug.
-    record.agent.past = UNEVENTFUL if past == UNEVENTFUL else past  # Not a copy for each of a million agents.
     if record.lineage is not None:
         beliefs.lineages[agent_id] = record.lineage
         beliefs.note_saver(record.lineage)

@@ -23,15 +23,17 @@ log: Final = logging.getLogger("lifesigns.hub")
 
 
 def restore_engine(
+    recall: memory.Recall,
     remembered: StoredState,
     clock: SteadyClock,
     policies: PolicyBook,
     fleet: FleetPolicy,
     changes: ChangedKeys,
 ) -> tuple[Engine, str]:
-    """The engine as the last hub left it, and a sentence about unreadable rows; empty if there are none."""
-    unreadable: dict[str, str] = {}
-    beliefs = memory.recalled(remembered.beliefs, unreadable)
+    """The engine as the last hub left it, from the rows that were read before and those of `remembered`; and a sentence
+    about unreadable rows, empty if there are none."""
+    recall.take(remembered.beliefs)
+    beliefs = recall.beliefs()
     if clock() < beliefs.at:
         step = clock.go_on_from(beliefs.at + A_MOMENT)
         log.warning(
@@ -42,7 +44,7 @@ def restore_engine(
     now = clock()
     beliefs.at = beliefs.at or now  # The very first hub has not been away.
     engine = Engine.restore(beliefs, now, policies, fleet, epoch=remembered.epoch, changes=changes)
-    return engine, _log_unreadable(unreadable)
+    return engine, _log_unreadable(recall.unreadable)
 
 
 def _log_unreadable(rows: Mapping[str, str]) -> str:

@@ -30,6 +30,7 @@ from lifesigns.hub.alerting.rules import Rules
 from lifesigns.hub.audit.log import AuditLog
 from lifesigns.hub.audit.seal_file import SealFile
 from lifesigns.hub.audit.witnesses import Witnesses
+from lifesigns.hub.belief_copy import BeliefCopy
 from lifesigns.hub.bus_neighbours import SUBJECT, BusNeighbours, HubCard
 from lifesigns.hub.bus_receiver import BusReceiver, Relays
 from lifesigns.hub.checkpoints import Checkpoints
@@ -151,6 +152,9 @@ class Service:
         self._neighbours: BusNeighbours | None = None
         self.lease: Lease | None = None
         """This hub among those on the store; None if it has the store for itself."""
+        self.copy: BeliefCopy | None = None
+        """The beliefs of the hub that judges, while this one stands by."""
+        self._holding: asyncio.Task[None] | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
     # --- its parts ------------------------------------------------------------------------------------
@@ -226,8 +230,26 @@ class Service:
 
     def join(self, lease: Lease) -> None:
         """Be one of several hubs on the store, and tell people when another one is lost."""
-        self.lease = lease
+        self.lease, self.copy = lease, BeliefCopy(self.store)
         self.housekeeping.watched[HubPart.HUBS] = lease.why_lost
+
+    async def stand_by(self) -> None:
+        """Follow the hub that judges; return when it is gone, and this one may `start`."""
+        if self.lease is None or self.copy is None:
+            return
+        following = asyncio.create_task(self.copy.follow(), name="lifesigns copy")
+        try:
+            await self.lease.stand_by()
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+
+    async def until_deposed(self) -> None:
+        """Return when another hub has taken over; never if there can be none."""
+        if self._holding is not None:
+            await asyncio.shield(self._holding)
+        else:
+            await asyncio.Event().wait()
 
     def introduce(self, card: HubCard) -> None:
         """Tell the other hubs on the bus of this one, and people of those that have another store. Before `start`."""
@@ -247,9 +269,18 @@ class Service:
     async def start(self) -> None:
         """Open the store, continue where the last hub stopped, listen."""
         await self.open_access()
-        await self.hub.start(self.dispatcher, self.feed, self.notifier, self.bus_receiver)
+        await self.hub.start(
+            self.dispatcher,
+            self.feed,
+            self.notifier,
+            self.bus_receiver,
+            copy=self.copy,
+            opened=self._hold,
+        )
         if self.lease is not None:
-            self.engine.convict_none_until(self.clock() + FIND_FOR)
+            now, self.copy = self.clock(), None
+            self.engine.convict_none_until(now + FIND_FOR)
+            self.troubles.note(HubPart.HUBS, self.lease.why_lost(now), now)
         self.engine.clean_up_after(self.executors.cleans_up)
         self._assign_messenger()
         self.feed.newest = max(self.feed.newest, self.hub.began_after)
@@ -287,6 +318,8 @@ class Service:
     async def stop(self) -> None:
         """Take in what is here, store everything, close everything."""
         self.end_listeners()
+        if self._holding is not None:
+            self._tasks.append(self._holding)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -301,6 +334,12 @@ class Service:
         await self.notifier.stop()
         await self.hub.stop()
         await self.witnesses.stop()
+
+    def _hold(self) -> None:
+        """Renew the row of this hub from now on: with a large fleet it is not ready yet, and another one that stands by
+        must not think that it is gone."""
+        if self.lease is not None:
+            self._holding = asyncio.create_task(self.lease.hold(), name="lifesigns lease")
 
     # --- troubles -------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ Values are bytes: the store does not look into them. All moments are seconds sin
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -143,8 +143,31 @@ class StoredState:
     event: int
     """The id of the last event; 0 if there is none."""
     beliefs: Sequence[Belief]
+    """None of them for a hub that has a copy and only asks what changed."""
     orders: Sequence[StoredOrder]
     """Unsettled orders, oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class BeliefMark:
+    """A moment in the life of the stored beliefs: whoever has read them up to here can ask later what changed since."""
+
+    server: str
+    """Differs after a restart of the server: it may be another one, or have an older state."""
+    commit: int
+    """The number of the last commit."""
+    position: str
+    """For the store alone."""
+    count: int
+    """How many beliefs there are."""
+
+    def follows(self, other: BeliefMark) -> bool:
+        """Whether the store can tell what changed since the other mark."""
+        return self.server == other.server and self.commit >= other.commit
+
+
+TakeBeliefs = Callable[[Sequence[Belief]], Awaitable[None]]
+"""Takes some hundred beliefs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +206,11 @@ class Store(Protocol):
     Only `open` takes over. Reading or changing tokens without it works beside a running hub.
     """
 
-    async def open(self, *, epoch_min: int = 0) -> StoredState:
+    async def open(self, *, epoch_min: int = 0, beliefs: bool = True) -> StoredState:
         """Create or migrate what is needed, and take over from the previous hub: its commits are refused from now on.
         The new epoch is one more than the last, and at least `epoch_min`. The caller passes the milliseconds since 1970:
-        a restored old copy of a store has forgotten the last epochs, but the agents have not."""
+        a restored old copy of a store has forgotten the last epochs, but the agents have not. Without `beliefs` it does
+        not read them."""
 
     @property
     def shared(self) -> bool:
@@ -209,6 +233,16 @@ class Store(Protocol):
 
     async def belief(self, kind: str, key: str) -> bytes | None:
         """The value of one belief, also beside a hub that runs; None if there is none."""
+
+    async def belief_mark(self) -> BeliefMark:
+        """The mark of this moment, also beside a hub that runs."""
+
+    async def read_beliefs(self, since: BeliefMark | None, take: TakeBeliefs) -> None:
+        """Pass to `take` what changed since a mark that the present one follows, and perhaps more; without a mark, all
+        beliefs. Some hundred at a time, in any order, also beside a hub that runs. It does not tell which were deleted."""
+
+    async def read_belief_keys(self) -> Collection[tuple[str, str]]:
+        """Kind and key of all beliefs."""
 
     async def events(
         self,

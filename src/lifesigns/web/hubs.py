@@ -10,6 +10,8 @@ from lifesigns.views.hubs import HubList, HubState, HubView
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.routes import ADMINS, READERS, Request, Route
 
+HUBS: Final = "/api/v1/hubs"
+
 
 async def hubs(request: Request) -> Answer:
     """The hubs on the store of this one: which of them judges, which stand by, which are lost. None if this hub has its
@@ -40,7 +42,7 @@ def _view(seen: HubSighting) -> HubView:
 
 
 CALLS: Final = (
-    Route("GET", "/api/v1/hubs", READERS, hubs, HubList),
+    Route("GET", HUBS, READERS, hubs, HubList),
     Route(
         "DELETE",
         "/api/v1/hubs/{name}",

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from itertools import accumulate, islice
 from typing import Final
@@ -27,7 +27,7 @@ from lifesigns.ports import (
     StoredState,
     StoredToken,
 )
-from lifesigns.ports.store import RAW_FOR, RAW_MAX, SEALS_FOR, first_event_since
+from lifesigns.ports.store import RAW_FOR, RAW_MAX, SEALS_FOR, BeliefMark, TakeBeliefs, first_event_since
 
 
 @dataclass
@@ -71,7 +71,7 @@ class MemoryStore:
         """No other process sees it."""
         return ""
 
-    async def open(self, *, epoch_min: int = 0) -> StoredState:
+    async def open(self, *, epoch_min: int = 0, beliefs: bool = True) -> StoredState:
         """Take over from the previous hub."""
         self._refuse_if_closed()
         kept = self._kept
@@ -83,9 +83,8 @@ class MemoryStore:
         if self._hub in kept.hubs:
             kept.hubs[self._hub] = kept.hubs[self._hub][0], self._epoch
         oldest_first = sorted(kept.orders.values(), key=lambda order: order.at)
-        return StoredState(
-            self._epoch, kept.ledger.commit, kept.ledger.event, list(kept.beliefs.values()), oldest_first
-        )
+        found = list(kept.beliefs.values()) if beliefs else []
+        return StoredState(self._epoch, kept.ledger.commit, kept.ledger.event, found, oldest_first)
 
     async def renew(self, name: str, url: str, version: str) -> Sequence[HubRow]:
         """Raise the beat of this hub, and see the others."""
@@ -132,6 +131,21 @@ class MemoryStore:
         self._refuse_if_closed()
         found = self._kept.beliefs.get((kind, key))
         return None if found is None else found.value
+
+    async def belief_mark(self) -> BeliefMark:
+        """The mark of this moment."""
+        self._refuse_if_closed()
+        return BeliefMark("", self._kept.ledger.commit, "", len(self._kept.beliefs))
+
+    async def read_beliefs(self, since: BeliefMark | None, take: TakeBeliefs) -> None:
+        """Pass on everything, whatever the mark."""
+        self._refuse_if_closed()
+        await take(list(self._kept.beliefs.values()))
+
+    async def read_belief_keys(self) -> Collection[tuple[str, str]]:
+        """Kind and key of all beliefs."""
+        self._refuse_if_closed()
+        return set(self._kept.beliefs)
 
     async def events(
         self,

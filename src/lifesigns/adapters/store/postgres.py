@@ -12,9 +12,11 @@ from functools import partial
 from typing import Final, TypeVar
 
 from lifesigns.adapters.store.postgres_line import Connection, PostgresLine, migrate_once
-from lifesigns.adapters.store.rows import Row
+from lifesigns.adapters.store.rows import Row, hub_of
 from lifesigns.adapters.store.sql import migrations
-from lifesigns.adapters.store.sql_store import Batch, Script, ScriptRun, SqlStore, Statement
+from lifesigns.adapters.store.sql_store import BELIEFS_AT_ONCE, Batch, Script, ScriptRun, SqlStore, Statement
+from lifesigns.adapters.store.values import escaped
+from lifesigns.ports import HubRow
 
 ANSWER_FOR: Final = 10.0
 """Seconds for one transaction, with connecting: enough for the largest commit on a busy server."""
@@ -22,6 +24,8 @@ BESIDE_FOR: Final = 2.0
 """Seconds to renew the row of this hub: others take over when it has not changed for six."""
 LOAD_FOR: Final = 60.0
 """Seconds to migrate and to read all beliefs."""
+STREAM_FOR: Final = 600.0
+"""Seconds to pass on all beliefs, with the time that whoever takes them needs."""
 
 _T = TypeVar("_T")
 
@@ -57,6 +61,11 @@ class PostgresStore(SqlStore):
         await self._reading.close()
         await self._writing.close()
 
+    def _renewal(self, name: str, url: str, version: str) -> Script[tuple[int, list[HubRow]]]:
+        values = (escaped(name), escaped(url), version)
+        rows = yield Statement(self._sql["renew_and_list_hubs"], values)
+        return rows[0][0], [hub_of(row) for row in rows]
+
     # Between us and the server.
 
     async def _write(self, script: Script[_T], *, loads: bool = False) -> _T:
@@ -67,6 +76,14 @@ class PostgresStore(SqlStore):
 
     async def _read(self, sql: str, values: Row = ()) -> Sequence[Row]:
         return await self._use(self._reading, lambda connection: _fetch(connection, sql, values))
+
+    async def _stream(self, sql: str, values: Row, take: Callable[[Sequence[Row]], Awaitable[None]]) -> None:
+        async def pass_on(connection: Connection) -> None:
+            cursor = await connection.cursor(sql, *values)
+            while rows := await cursor.fetch(BELIEFS_AT_ONCE):
+                await take([tuple(row) for row in rows])
+
+        await self._use(self._reading, pass_on, within=STREAM_FOR)
 
     async def _use(
         self, line: PostgresLine, work: Callable[[Connection], Awaitable[_T]], *, within: float | None = None

@@ -9,7 +9,16 @@ Forgetting goes in small steps: each is a transaction of its own, with commits i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Generator,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import suppress
 from itertools import pairwise
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
@@ -34,10 +43,10 @@ from lifesigns.adapters.store.rows import (
 )
 from lifesigns.adapters.store.sampling import HOUR, MINUTE, first_kept_hour, numbers
 from lifesigns.adapters.store.sql import Dialect, in_words_of, queries
-from lifesigns.adapters.store.values import escaped
+from lifesigns.adapters.store.values import escaped, unescaped
 from lifesigns.errors import AdapterError
 from lifesigns.ports import AuditRecord, Chunk, Commit, Event, HubRow, Sample, Seal, StoredState, StoredToken
-from lifesigns.ports.store import RAW_FOR, RAW_MAX, SEALS_FOR, first_event_since
+from lifesigns.ports.store import RAW_FOR, RAW_MAX, SEALS_FOR, BeliefMark, TakeBeliefs, first_event_since
 
 AGENTS_AT_ONCE: Final = 100
 """Thinned out in one step: 6,000 rows, about 20 ms for which a commit waits."""
@@ -45,6 +54,9 @@ ROWS_AT_ONCE: Final = 2000
 """Dropped in one step."""
 CHUNKS_AT_ONCE: Final = 20
 """The same for the journal, whose rows are large: a few megabytes. One read returns so many, too."""
+
+BELIEFS_AT_ONCE: Final = 500
+"""Passed on in one step: whoever decodes them blocks the event loop for less than ten milliseconds."""
 
 MOVING: Final = "moving"
 """The kind of the row that marks a store into which another one is being moved: see `moving.py`."""
@@ -119,6 +131,10 @@ class SqlStore(ABC):
     async def _read(self, sql: str, values: Row = ()) -> Sequence[Row]:
         """The rows of a query, read beside the writer."""
 
+    @abstractmethod
+    async def _stream(self, sql: str, values: Row, take: Callable[[Sequence[Row]], Awaitable[None]]) -> None:
+        """Pass on the rows of a query, `BELIEFS_AT_ONCE` at a time."""
+
     @property
     @abstractmethod
     def shared(self) -> bool:
@@ -165,9 +181,9 @@ class SqlStore(ABC):
         """Run this in one transaction, without taking over."""
         return await self._write(script)
 
-    async def open(self, *, epoch_min: int = 0) -> StoredState:
+    async def open(self, *, epoch_min: int = 0, beliefs: bool = True) -> StoredState:
         """Create or migrate the tables, and take over."""
-        stored = await self._write(self._take_over(epoch_min), loads=True)
+        stored = await self._write(self._take_over(epoch_min, beliefs), loads=True)
         self._epoch = stored.epoch
         return stored
 
@@ -189,6 +205,30 @@ class SqlStore(ABC):
         """One of them."""
         rows = await self._read(self._sql["belief"], (escaped(kind), escaped(key)))
         return rows[0][0] if rows and isinstance(rows[0][0], bytes) else None
+
+    async def belief_mark(self) -> BeliefMark:
+        """The mark of this moment."""
+        ((server, commit, position, count),) = await self._read(self._sql["belief_mark"])
+        return BeliefMark(server, commit, position, count)
+
+    async def read_beliefs(self, since: BeliefMark | None, take: TakeBeliefs) -> None:
+        """Pass on what changed since a mark, or everything."""
+
+        async def take_rows(rows: Sequence[Row]) -> None:
+            await take([belief_of(row) for row in rows])
+
+        position = None if since is None else since.position
+        await self._stream(self._sql["beliefs_since"], (position,), take_rows)
+
+    async def read_belief_keys(self) -> Collection[tuple[str, str]]:
+        """Kind and key of all beliefs."""
+        keys: set[tuple[str, str]] = set()
+
+        async def take_rows(rows: Sequence[Row]) -> None:
+            keys.update((unescaped(kind), unescaped(key)) for kind, key in rows)
+
+        await self._stream(self._sql["belief_keys"], (), take_rows)
+        return keys
 
     async def events(
         self,
@@ -302,18 +342,19 @@ class SqlStore(ABC):
 
     # Scripts.
 
-    def _take_over(self, epoch_min: int) -> Script[StoredState]:
+    def _take_over(self, epoch_min: int, with_beliefs: bool) -> Script[StoredState]:
         seen = -1 if self._epoch_seen is None else self._epoch_seen
         ledger = taken_over(self._name, (yield Statement(self._sql["take_over"], (epoch_min, seen))))
         if self._hub:
             yield Statement(self._sql["lead"], (ledger.epoch, escaped(self._hub)))
-        beliefs = [belief_of(row) for row in (yield Statement(self._sql["beliefs"]))]
-        if any(belief.kind == MOVING for belief in beliefs):
+        if (yield Statement(self._sql["belief"], (MOVING, ""))):
             raise AdapterError(
                 f"{self._name} has a part of a move that was broken off or still goes on (lifesigns store move): "
                 "wait for it, or drop what is there and move again",
                 transient=False,
             )
+        rows = (yield Statement(self._sql["beliefs"])) if with_beliefs else ()
+        beliefs = [belief_of(row) for row in rows]
         orders = [order_of(row) for row in (yield Statement(self._sql["orders"]))]
         return StoredState(ledger.epoch, ledger.commit, ledger.event, beliefs, orders)
 

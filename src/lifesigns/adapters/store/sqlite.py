@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Final, TypeVar
 import apsw
 
 from lifesigns.adapters.store.rows import Row
-from lifesigns.adapters.store.sql_store import Batch, Script, ScriptRun, SqlStore, Statement
+from lifesigns.adapters.store.sql_store import BELIEFS_AT_ONCE, Batch, Script, ScriptRun, SqlStore, Statement
 from lifesigns.adapters.store.sqlite_file import SqliteFile
 from lifesigns.errors import AdapterError
 from lifesigns.ports import StoredState
@@ -49,10 +49,10 @@ class SqliteStore(SqlStore):
         self._look_again_at = 0.0
         self._made = False
 
-    async def open(self, *, epoch_min: int = 0) -> StoredState:
+    async def open(self, *, epoch_min: int = 0, beliefs: bool = True) -> StoredState:
         """Create or migrate the file, and take over."""
         self._made = False  # Also if it was there before: a damaged one may have been moved away since.
-        return await super().open(epoch_min=epoch_min)
+        return await super().open(epoch_min=epoch_min, beliefs=beliefs)
 
     @property
     def shared(self) -> bool:
@@ -89,6 +89,11 @@ class SqliteStore(SqlStore):
 
     async def _read(self, sql: str, values: Row = ()) -> Sequence[Row]:
         return await self._run(self._reader, partial(self._rows, sql, values))
+
+    async def _stream(self, sql: str, values: Row, take: Callable[[Sequence[Row]], Awaitable[None]]) -> None:
+        rows = await self._read(sql, values)
+        for first in range(0, len(rows), BELIEFS_AT_ONCE):
+            await take(rows[first : first + BELIEFS_AT_ONCE])
 
     async def _run(self, thread: ThreadPoolExecutor, work: Callable[[], _T]) -> _T:
         self._refuse_if_closed()

@@ -40,6 +40,9 @@ SELECT kind, key, value FROM beliefs;
 -- belief --
 SELECT value FROM beliefs WHERE kind = $1 AND key = $2;
 
+-- belief_keys --
+SELECT kind, key FROM beliefs;
+
 -- beliefs_after --
 -- Some, in the order of their keys.
 SELECT kind, key, value FROM beliefs WHERE (kind, key) > ($1, $2) ORDER BY kind, key LIMIT $3;

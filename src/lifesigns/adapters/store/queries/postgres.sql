@@ -29,6 +29,29 @@ INSERT INTO migrations (number, name) VALUES ($1, $2);
 -- Locked, so that no hub takes over during a commit.
 SELECT epoch, page, event FROM hub FOR UPDATE;
 
+-- renew_and_list_hubs --
+-- `renew_hub` and `hubs` at once: a hub that stands by does this twice a second.
+WITH mine AS (
+    INSERT INTO hubs (name, beat, url, version, epoch) VALUES ($1, 1, $2, $3, -1)
+    ON CONFLICT (name) DO UPDATE SET beat = hubs.beat + 1, url = excluded.url, version = excluded.version
+    RETURNING name, beat, url, version, epoch
+), every AS (
+    SELECT * FROM mine UNION ALL SELECT name, beat, url, version, epoch FROM hubs WHERE name <> $1
+)
+SELECT hub.epoch, name, beat, url, version, every.epoch = hub.epoch FROM every CROSS JOIN hub ORDER BY name;
+
+-- belief_mark --
+-- Transactions before the oldest one in progress have ended: whoever reads from now on sees them.
+SELECT pg_postmaster_start_time()::text, page, pg_snapshot_xmin(pg_current_snapshot())::xid::text,
+    (SELECT count(*) FROM beliefs)
+FROM hub;
+
+-- beliefs_since --
+-- Those that were written by a transaction which may not have ended at the mark; all without one. This reads the whole
+-- table, but asks nothing of the hub that writes: no column, no index, no log of changes. `age` counts from the present
+-- transaction backwards, as numbers of transactions begin anew after four billion.
+SELECT kind, key, value FROM beliefs WHERE $1::text IS NULL OR age(xmin) <= age($1::text::xid);
+
 -- drop_beliefs --
 DELETE FROM beliefs USING unnest($1::text[], $2::text[]) AS gone (kind, key)
 WHERE beliefs.kind = gone.kind AND beliefs.key = gone.key;

@@ -10,6 +10,13 @@ INSERT INTO migrations (number, name, applied_at) VALUES ($1, $2, unixepoch('sub
 -- The transaction has the file's lock: no hub takes over during a commit.
 SELECT epoch, page, event FROM hub;
 
+-- belief_mark --
+SELECT '', page, '', (SELECT count(*) FROM beliefs) FROM hub;
+
+-- beliefs_since --
+-- All of them, whatever the mark: a file has one hub, and nobody follows it.
+SELECT kind, key, value FROM beliefs WHERE $1 IS NULL OR TRUE;
+
 -- drop_beliefs --
 DELETE FROM beliefs WHERE kind = $1 AND key = $2;
 
