@@ -160,7 +160,7 @@ async def test_a_missing_driver_is_told_with_the_command_that_brings_it(
 ) -> None:
     for name in [name for name in sys.modules if name == driver or name.startswith(f"{driver}.")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(sys.modules, f"lifesigns.adapters.bus.{driver}_line", raising=False)
+    monkeypatch.delitem(sys.modules, f"lifesigns.adapters.bus.{driver}_connection", raising=False)
     monkeypatch.setitem(sys.modules, driver, None)
     bus = kind(f"{driver}://127.0.0.1:1")
     with pytest.raises(AdapterError, match=rf"pip install 'lifesigns\[{driver}\]'") as caught:
