@@ -126,3 +126,10 @@ async def test_the_connection_of_the_question_is_closed(first: BusNeighbours) ->
     card = HubCard("hub-2", "http://two", "postgres://db/b", "a")
     await BusNeighbours(Told(ADDRESS), card, lambda: NOW).refuse_to_share()
     assert closed == [True]
+
+
+async def test_two_stores_that_no_other_hub_can_use_are_not_one(first: BusNeighbours) -> None:
+    """Both say nothing about their store, which does not make it the same."""
+    alone = BusNeighbours(MemoryBus(ADDRESS), HubCard("hub-3", "http://three", "SQLite in /y"), lambda: NOW)
+    alone.hear(SUBJECT, b'{"hub":"hub-4","url":"u","store":"SQLite in /z","process":"another"}')
+    assert "hub-4" in alone.why_shared(NOW)
