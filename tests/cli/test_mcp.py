@@ -8,16 +8,17 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp import Client as McpClient
-from mcp import StdioServerParameters
 
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.hub.principals import Role
 from tests.agent.supervise.running import environ
 from tests.cli.hub import HubInThread, hub_in_thread
+
+if TYPE_CHECKING:
+    from mcp import Client as McpClient  # It takes a second to import, and every worker of the suite would.
 
 AGENTS = {
     *("report_progress", "report_blocker", "resume_work", "save_checkpoint", "ask_for_time"),
@@ -36,12 +37,14 @@ def hub() -> Iterator[HubInThread]:
 @asynccontextmanager
 async def model(hub: HubInThread, token: str, *options: str) -> AsyncIterator[McpClient]:
     """A model's program that has started the server."""
+    from mcp import Client, StdioServerParameters
+
     parameters = StdioServerParameters(
         command=sys.executable,
         args=["-m", "lifesigns", "mcp", *options],
         env=environ(**{**hub.environ, "LIFESIGNS_TOKEN": token}),
     )
-    async with McpClient(parameters) as client:
+    async with Client(parameters) as client:
         yield client
 
 

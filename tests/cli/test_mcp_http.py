@@ -7,17 +7,18 @@ import json
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
-from mcp import Client as McpClient
-from mcp.client.streamable_http import streamable_http_client
 
 from lifesigns.cli import mcp_http
 from lifesigns.web.answers import Problem
 from tests.cli.test_mcp import ACTS, AGENTS, LOOKS, names, said
 from tests.journeys.outside import Hub, Refused, serving
+
+if TYPE_CHECKING:
+    from mcp import Client as McpClient
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +34,13 @@ def token_for(hub: Hub, role: str, agents: str = "") -> str:
 
 @asynccontextmanager
 async def model(hub: Hub, token: str, query: str = "") -> AsyncIterator[McpClient]:
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+
     address = f"{hub.url}/mcp{query}"
     async with (
         httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=60) as http,
-        McpClient(streamable_http_client(address, http_client=http)) as client,
+        Client(streamable_http_client(address, http_client=http)) as client,
     ):
         yield client
 
