@@ -88,7 +88,7 @@ def test_people_are_told_when_the_memory_server_is_gone_and_when_it_is_back(
         os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
         lose(hub, "t-2", "t-3")
         hub.until(lambda: released(hub) == {"t-1", "t-2", "t-3"}, "the tasks are free all the same")
-        hub.until(lambda: alerts(hub), "people are told", THREE_GIVEN_UP)
+        hub.until(lambda: alerts(hub) and hub.events("HUB_MEMORY_LOST"), "people are told", THREE_GIVEN_UP)
         (lost,) = hub.events("HUB_MEMORY_LOST")
         assert "the memory server" in lost["data"]["reason"]
         assert hub.get("/readyz"), "the hub itself is well"
