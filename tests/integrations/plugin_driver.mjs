@@ -6,8 +6,9 @@ const client = { session: { abort: async ({ path }) => aborted.push(path.id) } }
 const { Lifesigns } = await import(process.argv[2])
 const hooks = await Lifesigns({ client, directory: "/home/dev/shop" })
 const results = []
-for (const { hook, input, output } of JSON.parse(readFileSync(0, "utf8"))) {
+for (const { hook, input, output, thinks = 0 } of JSON.parse(readFileSync(0, "utf8"))) {
   const result = { output }
+  await new Promise((resolve) => setTimeout(resolve, thinks))
   const began = performance.now()
   try {
     await hooks[hook]?.(input, output)

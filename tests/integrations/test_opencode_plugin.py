@@ -65,6 +65,7 @@ def call(n: int, status: int = 0) -> list[Json]:
 
 def test_a_loop_is_found_and_the_model_reads_of_it_in_a_result(hub: Hub) -> None:
     pause: dict[str, Any] = {"hook": "chat.params", "input": {"sessionID": SESSION, "agent": "build"}}
+    pause["thinks"] = 300  # Milliseconds: the hub stores its order before it gives it.
     steps = [*BEGIN]
     for n in range(10):
         steps += [pause, *call(n, status=1)]
