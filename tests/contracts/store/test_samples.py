@@ -164,12 +164,13 @@ async def test_whatever_was_told_and_forgotten_the_right_moments_are_left(
     ground: Ground, rounds: list[tuple[list[tuple[str, float]], float, float]]
 ) -> None:
     await ground.move()
-    store, model = await ground.store(), Model()
+    store, model, now = await ground.store(), Model(), NOW
     for number, (told, later, keep_for) in enumerate(rounds, 1):
+        now += later
         await store.commit(Commit(number, samples=[sample(agent_id, at) for agent_id, at in told]))
         model.samples.update({key: sample(*key) for key in told})
-        await store.forget(NOW + later, keep_for=keep_for)
-        model.forget(NOW + later, keep_for)
+        await store.forget(now, keep_for=keep_for)
+        model.forget(now, keep_for)
         for agent_id in "ab":
             found = [one.at for one in await store.samples(agent_id, 0, 2 * NOW)]
             assert len(found) == len(set(found))
