@@ -156,7 +156,9 @@ def test_an_answer_in_drops_has_one_bound_for_all_of_it(client: Client) -> None:
         assert client.left_alone
 
 
-@pytest.mark.parametrize("status", ["429 Too Many Requests", "503 Service Unavailable"])
+@pytest.mark.parametrize(
+    "status", ["408 Request Timeout", "429 Too Many Requests", "503 Service Unavailable"]
+)
 def test_what_a_busy_hub_refuses_is_left_for_later_if_it_matters(client: Client, status: str) -> None:
     with answering(f"HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n".encode()) as port:
         client.knows(port)

@@ -39,7 +39,7 @@ async def _heard(request: Request, program: str) -> Answer:
     await hooks.introduce(session)
     gave_up = request.query.gives_up_at
     if gave_up is not None and time.time() > gave_up:
-        raise Problem(503, "the client of this hook gave up waiting before the hub came to read it")
+        raise Problem(408, "the client of this hook gave up waiting before the hub came to read it")
     try:
         reply = hooks.hear(session, event, request.now)
     except NoRoom:

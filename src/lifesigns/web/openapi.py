@@ -29,7 +29,7 @@ RESPONSES: Final[Mapping[int, str]] = {
     401: "There is no token, or it is unknown, revoked or too old.",
     403: "This token may not do that; or another page asks in the name of yours.",
     404: "There is nothing of this name.",
-    408: "The body took too long.",
+    408: "The body took too long, or nobody waits for the answer any more.",
     409: "That cannot be, as things stand; the detail says why.",
     413: "The body is too large.",
     415: "The body is packed in a way nobody here can unpack.",

@@ -251,7 +251,7 @@ def phi(agent: Agent, now: float) -> float:
         return 0.0
     late = (now - expected_at(agent)) / sqrt(2 * variance(agent))
     chance = erfc(late) / 2
-    return -log10(chance) if chance > 1e-300 else 300.0
+    return max(0.0, -log10(chance)) if chance > 1e-300 else 300.0
 
 
 def missed(agent: Agent, now: float) -> int:

@@ -73,7 +73,7 @@ at=${url#http://}
 host=${at%:*}
 host=${host#[}
 
-# A shell writes line by line, in as many packets: what is one text and ends with a line goes at once.
+# Bash writes a text line by line; one that ends with a line leaves nothing behind in its buffer.
 printf -v request 'POST /hooks/%s?%s%s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n' \
     "$program" "$origin" "$gives_up" "$at" "$token" $((${#event} + 1)) "$event"
 
@@ -109,6 +109,6 @@ case $answer in
     [[ $answer == '{}' ]] || printf '%s' "$answer"
     [[ $head == *$'\nlifesigns-interrupt: '* ]] && kill -INT $pid # the run is to end, and no answer would end it
     ;;
-'' | 'HTTP/1.1 429'* | 'HTTP/1.1 5'*) leave ;;
+'' | 'HTTP/1.1 408'* | 'HTTP/1.1 429'* | 'HTTP/1.1 5'*) leave ;;
 esac
 exit 0

@@ -73,7 +73,7 @@ export const Lifesigns = async ({ client, directory }) => {
         body: JSON.stringify(event),
         signal: AbortSignal.timeout(patience),
       })
-      if (answer.status === 429 || answer.status >= 500) leave(folder, origin, event)
+      if (answer.status === 408 || answer.status === 429 || answer.status >= 500) leave(folder, origin, event)
       return answer.ok ? await answer.json() : undefined
     } catch (error) {
       if (error?.name === "TimeoutError") leftAloneUntil = Date.now() + LEFT_ALONE
