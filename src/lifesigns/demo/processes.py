@@ -34,7 +34,8 @@ PORT: Final = 8710
 START_WITHIN: Final = 60.0
 ASK_FOR: Final = 3.0
 """How long a process may take to end after SIGTERM; then a second one, and then SIGKILL."""
-INSIST_FOR: Final = 2.0
+INSIST_FOR: Final = 10.0
+"""Long, because one that is killed leaves a folder behind, and on a busy machine to clean up takes seconds."""
 TAIL: Final = 3
 """Lines of a log in an error."""
 
