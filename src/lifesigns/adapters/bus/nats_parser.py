@@ -18,11 +18,12 @@ from typing import Any, Final
 from nats.errors import ProtocolError
 from nats.protocol.parser import AWAITING_CONTROL_LINE, MAX_CONTROL_LINE_SIZE, Parser
 
-from lifesigns.adapters.bus.skipping import TURN_FOR, WhatIsUnwanted, length_and_bytes
-from lifesigns.ports import Unwanted
+from lifesigns.adapters.bus.skipping import TURN_FOR, WhatIsUnwanted, length_and_bytes, skip
 
 _message: Final = re.compile(rb"MSG ([^ \r\n]+) (\d+) (?:[^ \r\n]+ )?(\d+)\r\n").match
 _END: Final = b"\r\n"
+_MARK: Final = b"MSG "
+"""In each message."""
 
 Take = Callable[[int, bytes, bytes], None]
 """Number of the subscription, subject, payload."""
@@ -56,7 +57,7 @@ class TurnParser(Parser):
         """All whole messages at the beginning of the buffer."""
         buf, take, size = self.buf, self._take, len(self.buf)
         unwanted = self._unwanted()
-        at = 0 if unwanted is None else _skip(unwanted, buf, 0)
+        at = 0 if unwanted is None else skip(unwanted, _run_of(unwanted.subjects), _MARK, buf, 0)
         while (head := _message(buf, at)) is not None:
             begin = head.end()
             subject, number, length = head.groups()
@@ -66,7 +67,7 @@ class TurnParser(Parser):
             take(int(number), subject, bytes(buf[begin:end]))
             at = end + len(_END)
             if unwanted is not None:
-                at = _skip(unwanted, buf, at)
+                at = skip(unwanted, _run_of(unwanted.subjects), _MARK, buf, at)
         del buf[:at]
 
     async def _take_line(self) -> bool:
@@ -86,16 +87,6 @@ class TurnParser(Parser):
         await super().parse()
         self.buf = rest
         return True
-
-
-def _skip(unwanted: Unwanted, buf: bytearray, at: int) -> int:
-    """The end of the unwanted messages that begin here. The last one stands for all of them: that matters only where several
-    senders are unwanted."""
-    run = _run_of(unwanted.subjects).match(buf, at)
-    if run is None:
-        return at
-    unwanted.drops(run[1].decode(errors="replace"), buf.count(b"MSG ", at, run.end()))
-    return run.end()
 
 
 @lru_cache(maxsize=32)

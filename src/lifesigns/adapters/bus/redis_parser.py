@@ -10,14 +10,15 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
-from lifesigns.adapters.bus.skipping import WhatIsUnwanted, length_and_bytes
-from lifesigns.ports import Unwanted
+from lifesigns.adapters.bus.skipping import WhatIsUnwanted, length_and_bytes, skip
 
 LINE_MAX: Final = 64 * 1024
 """Bytes of a line: the longest is an error of the server."""
 NESTED_MAX: Final = 4
 
 _END: Final = b"\r\n"
+_MARK: Final = b"\r\npmessage\r\n"
+"""In each message."""
 _PMESSAGE: Final = rb"\*4\r\n\$8\r\npmessage\r\n\$\d+\r\n([^\r\n]+)\r\n\$(\d+)\r\n"
 """Up to its channel. We gave its glob, so that there is no line's end in it."""
 _pmessage: Final = re.compile(_PMESSAGE).match
@@ -48,7 +49,7 @@ class ReplyParser:
         unwanted = self._unwanted()
         while at < len(buf):
             if unwanted is not None:
-                at = _skip(unwanted, buf, at)
+                at = skip(unwanted, _run_of(unwanted.subjects), _MARK, buf, at)
             if (head := _pmessage(buf, at)) is not None:
                 end = self._message(head)
             elif (numbers := _numbers(buf, at)) is not None:
@@ -118,16 +119,6 @@ def _read_array(buf: bytearray, at: int, size: int, depth: int) -> tuple[object,
         reply, at = read
         replies.append(reply)
     return replies, at
-
-
-def _skip(unwanted: Unwanted, buf: bytearray, at: int) -> int:
-    """The end of the unwanted messages that begin here. The last one stands for all of them: that matters only where several
-    senders are unwanted."""
-    run = _run_of(unwanted.subjects).match(buf, at)
-    if run is None:
-        return at
-    unwanted.drops(run[1].decode(errors="replace"), buf.count(b"\r\npmessage\r\n", at, run.end()))
-    return run.end()
 
 
 _CHANNEL: Final = length_and_bytes(r"[^\r\n]")

@@ -6,6 +6,7 @@ after them is heard seconds late. It goes by the length in each head, so that wh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Final
 
@@ -19,6 +20,16 @@ TURN_FOR: Final = 0.005
 """Seconds of reading after which everything else on the loop gets its turn: a reader goes on while anything is there."""
 
 WhatIsUnwanted = Callable[[], Unwanted | None]
+
+
+def skip(unwanted: Unwanted, run: re.Pattern[bytes], mark: bytes, buf: bytearray, at: int) -> int:
+    """The end of the unwanted messages that begin here, each of which has this mark. The subject of the last one, the group of
+    `run`, stands for all of them: that matters only where several senders are unwanted."""
+    found = run.match(buf, at)
+    if found is None:
+        return at
+    unwanted.drops(found[1].decode(errors="replace"), buf.count(mark, at, found.end()))
+    return found.end()
 
 
 def length_and_bytes(each: str, digits: str = "") -> str:
