@@ -11,10 +11,10 @@ LOCK := env -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL -u UV_FIND_LINKS \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dashboard test check check-types check-page format integrations bench soak mutants chromium screenshots caught diagrams lock clean
+.PHONY: help demo dashboard test compiled-tests check check-types check-page format integrations bench soak chaos-hubs mutants chromium screenshots caught diagrams lock clean
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
 demo:  ## a hub and a living fleet that freezes, loops, crashes and recovers before your eyes, in two minutes
 	@$(RUN) python -m tools.dashboard || true  # without Node there is a demo without a dashboard
@@ -23,9 +23,13 @@ demo:  ## a hub and a living fleet that freezes, loops, crashes and recovers bef
 dashboard:  ## build the page the hub serves; Node is fetched if it is missing
 	$(RUN) python -m tools.dashboard
 
-test: check dashboard  ## everything that must hold: check, then the tests
+test: check  ## everything that must hold: check, then the tests
+	@$(MAKE) --no-print-directory -j2 dashboard compiled-tests
 	@$(RUN) python -m tools.chromium || true  # without a browser its tests are skipped, and say so
 	$(RUN) pytest -n 6 --dist worksteal
+
+compiled-tests:  # once, and not by each of six workers at the same time; what is wrong with them, pytest says
+	@$(RUN) pytest --collect-only -qq > /dev/null 2>&1 || true
 
 check:  ## lock, lint, format, types, rooms, the page's types and tests
 	$(LOCK) --check --quiet
@@ -47,19 +51,24 @@ format:  ## put the code into shape, mend what can be mended by itself
 integrations:  ## the real coding agents and agent frameworks, offline against a scripted model: fetched into .tools, watched, caught
 	$(RUN) python -m tools.coding_agents
 	$(RUN) python -m tools.frameworks
-	LIFESIGNS_INTEGRATIONS=1 $(RUN) pytest -q tests/integrations
+	LIFESIGNS_INTEGRATIONS=1 $(RUN) pytest -q -n 4 --dist worksteal tests/integrations  # they mostly wait
 
 bench:  ## what things cost, as ratios to the alternatives
 	$(RUN) python -m benchmarks
 
-soak:  ## slow truths: long simulations over many seeds, chaos, a hub killed 50 times, a day of 1,000 agents, a hub without a processor, 80 starts at once, burned cores
+soak:  ## slow truths: long simulations over many seeds, chaos, 500 worlds of several hubs, a hub killed 50 times, a day of 1,000 agents, a hub without a processor, 300 races for a lock, 80 starts at once, burned cores
 	$(RUN) python tools/soak.py
 	$(RUN) python -m tools.chaos
+	$(RUN) python -m tools.hub_worlds
 	$(RUN) python -m tools.ladder_soak
 	$(RUN) python -m tools.kill_soak
 	$(RUN) python -m tools.day
 	LIFESIGNS_OVERLOAD=1 $(RUN) pytest -q tests/journeys/test_an_overloaded_hub.py
+	RACES=300 $(RUN) pytest -q tests/hub/locks/test_releasing.py -k races
 	STARTS_AT_ONCE=80 BURNED_FOR=60 $(RUN) pytest -q tests/journeys/test_many_starts_at_once.py tests/journeys/test_a_starved_host.py
+
+chaos-hubs:  ## three hubs in networks of their own, killed, frozen and cut off 200 times, beside real PostgreSQL and NATS; about two hours
+	$(RUN) python -m tools.chaos_hubs
 
 mutants:  ## which changes of the detectors, the judgement and the ladder no test would notice
 	$(RUN) python -m tools.mutants

@@ -102,9 +102,17 @@ def otlp() -> Iterator[Row]:
         beside = f"opentelemetry-proto: {rate['official']:,.0f}, {rate['ratio']:.2f} times"
         what = f"spans a second of CPU, {form}"
         yield Row(what, f"{rate['ours']:,.0f}", beside, rate["ours"], 50_000.0, absolute=True)
-    http, grpc = (alone(spans.hub_spans_per_second, way) for way in ("http", "grpc"))
-    yield Row("spans a second of a hub's CPU, by HTTP", f"{http:,.0f}", "from the socket to the store")
-    yield Row("spans a second of a hub's CPU, by gRPC", f"{grpc:,.0f}", f"by HTTP: {http:,.0f}", grpc / http)
+    for way in ("http", "grpc"):
+        rate = alone(spans.hub_spans_per_second, way)
+        value = f"{rate['judged']:,.0f} judged and stored"
+        yield Row(
+            f"spans a second of a hub's CPU, by {way}",
+            value,
+            f"until it has answered: {rate['taken']:,.0f}",
+            rate["judged"],
+            50_000.0 if way == "http" else None,
+            absolute=True,
+        )
 
 
 def hooks() -> Iterator[Row]:
@@ -320,6 +328,15 @@ def takeover() -> Iterator[Row]:
         at_most=True,
         absolute=True,
     )
+    yield Row(
+        "a hub is stopped: beats are taken by nobody, 100,000 agents",
+        f"{found.unheard_for:.2f} s",
+        "",
+        found.unheard_for,
+        1.0,
+        at_most=True,
+        absolute=True,
+    )
     heard = max(one.heard_after for one in found.rounds)
     yield Row("and it takes beats", f"{heard:.1f} s", f"{found.beats_lost:,} of {found.beats_sent:,} lost")
     late = "not in time" if found.found_after is None else f"{found.found_after:.1f} s"
@@ -329,6 +346,29 @@ def takeover() -> Iterator[Row]:
     )
     unanswered = max(one.unanswered_for for one in found.rounds)
     yield Row("the next hub did not answer for", f"{unanswered * 1000:,.0f} ms")
+
+
+def forwarding() -> Iterator[Row]:
+    """Beats posted to a hub that stands by, beside the same posted to the hub that judges."""
+    from benchmarks import forwarding as measured
+
+    for batch, name in ((1, "single posts"), (100, "posts of 100")):
+        found = measured.cost(batch)
+        direct, through = found.direct, found.through
+        both = through.judge_us + through.standby_us
+        yield Row(
+            f"a forwarded beat, {name}: both hubs",
+            f"{both:.1f} µs",
+            f"stands by {through.standby_us:.1f}, judges {through.judge_us:.1f}; directly {direct.judge_us:.1f} µs",
+            both / direct.judge_us,
+        )
+    direct_takes, through_takes = measured.latencies()
+    yield Row(
+        "a forwarded post of a beat takes, p50 and p99",
+        f"{through_takes.p50_ms:.2f}, {through_takes.p99_ms:.2f} ms",
+        f"directly {direct_takes.p50_ms:.2f}, {direct_takes.p99_ms:.2f} ms",
+        through_takes.p50_ms / direct_takes.p50_ms,
+    )
 
 
 def hostile() -> Iterator[Row]:
@@ -404,6 +444,7 @@ PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "hub_fleet": hub_fleet,
     "hub_million": hub_million,
     "takeover": takeover,
+    "forwarding": forwarding,
     "hostile": hostile,
     "nudges": nudges,
     "dashboard": dashboard,

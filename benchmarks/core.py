@@ -12,8 +12,9 @@ import gc
 import random
 import statistics
 import time
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from lifesigns.core.engine import Engine
 from lifesigns.core.policy import FleetPolicy, Policy

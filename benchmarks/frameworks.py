@@ -152,7 +152,8 @@ def _crewai(url: str) -> Call:
     from lifesigns.integrations.runs import Watch
 
     adapter._current.set(Watch("crewai", "bench", hub=url).begin(1))
-    context = SimpleNamespace(crew=None, tool_name="grep", tool_input=ARGS, tool_result=RESULT)
+    agent = SimpleNamespace(role="coder")
+    context = SimpleNamespace(crew=None, agent=agent, tool_name="grep", tool_input=ARGS, tool_result=RESULT)
 
     def call() -> None:
         adapter._before_tool(context)

@@ -1,4 +1,5 @@
-"""Takeover: two hubs on one PostgreSQL, a large fleet, and the one that judges is killed with -9, again and again.
+"""Takeover: two hubs on one PostgreSQL, a large fleet, and the one that judges is killed with -9, again and again; and first
+of all it is stopped once, and hands over.
 
 Everybody beats every ten seconds, in batches, to the hub that takes them; a batch that neither hub takes is lost. A few
 agents fall silent right before the last kill. Measured from each kill: until the next hub has taken over (the epoch in
@@ -57,6 +58,8 @@ class Round:
 class Measured:
     """All rounds, and what was lost."""
 
+    unheard_for: float
+    """The longest time in which nobody took a beat while the first hub was stopped, and handed over."""
     rounds: list[Round]
     found_after: float | None
     """When all that had fallen silent before the last kill were found; None: not in time. A hub on a starved machine is
@@ -102,7 +105,8 @@ class HubProcess:
             return None
 
     def judges(self) -> bool:
-        return self.ask("/readyz", timeout=2.0) is not None
+        answer = self.ask("/readyz", timeout=2.0)
+        return answer is not None and answer["status"] == "ok"
 
     def end(self) -> None:
         self.process.kill()
@@ -174,6 +178,8 @@ class Crowd:
     lost: int = 0
     taken_at: float = 0.0
     """When the last batch was taken."""
+    longest_gap: float = 0.0
+    """Between two batches that were taken."""
     over: threading.Event = field(default_factory=threading.Event)
     seq: int = 0
 
@@ -205,7 +211,8 @@ class Crowd:
         for hub in list(self.hubs):
             if hub.ask("/api/v1/beats", batch, timeout=5.0) is not None:
                 self.hubs.sort(key=lambda one: one is not hub)
-                self.taken_at = time.monotonic()
+                now = time.monotonic()
+                self.longest_gap, self.taken_at = max(self.longest_gap, now - self.taken_at), now
                 return True
         return False
 
@@ -240,6 +247,10 @@ def _rounds(hubs: list[HubProcess], store: str, crowd: Crowd, rounds: int) -> Me
     try:
         measured: list[Round] = []
         leader, standby = hubs
+        unheard_for = _handed_over(leader, standby, crowd)
+        _say(f"handed over: nobody was heard for {unheard_for:.2f} s")
+        leader.launch()
+        leader, standby = standby, leader
         while True:
             _until(standby.follows, "the other hub stands by with a copy")
             time.sleep(random.uniform(INTERVAL, INTERVAL + 1.0))  # Any moment between two renewals.
@@ -256,12 +267,25 @@ def _rounds(hubs: list[HubProcess], store: str, crowd: Crowd, rounds: int) -> Me
             leader, standby = standby, leader
         found_after = _found_after(killed_at, crowd, standby)
         convicted = len(_disconnected(standby) - crowd.silent)
-        return Measured(measured, found_after, crowd.sent, crowd.lost, convicted)
+        return Measured(unheard_for, measured, found_after, crowd.sent, crowd.lost, convicted)
     finally:
         crowd.over.set()
         ledger.over.set()
         thread.join()
         ledger.join()
+
+
+def _handed_over(leader: HubProcess, standby: HubProcess, crowd: Crowd) -> float:
+    """Stop the leader; the longest time in which no batch was taken."""
+    _until(standby.follows, "the other hub stands by with a copy")
+    time.sleep(INTERVAL)
+    crowd.longest_gap = 0.0
+    leader.process.terminate()
+    _until(lambda: leader.process.poll() is not None, "it has stopped")
+    _until(standby.judges, "the other one judges")
+    stopped_at = time.monotonic()
+    _until(lambda: crowd.taken_at > stopped_at + 1.0, "it takes batches")
+    return crowd.longest_gap
 
 
 def _killed(

@@ -13,6 +13,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from lifesigns.wire.addresses import exposure
+
 ROOT: Final = Path(__file__).parents[1]
 DEPLOY: Final = ROOT / "deploy"
 
@@ -103,6 +105,7 @@ def test_lifesigns_takes_the_settings_of_compose() -> None:
     }
     assert "$" not in str(environ)
     assert is_taken(environ) == {"store", "bus", "listen", "listen.behind_proxy"}
+    assert exposure("http://hub-1:8710", environ) == "", "hubs forward to each other there"
     for server in ("postgres", "nats"):
         assert server in services
 
@@ -139,7 +142,9 @@ def test_names_in_the_manifests_lead_somewhere() -> None:
     volumes |= {one["metadata"]["name"] for one in hubs["volumeClaimTemplates"]}
     assert {one["name"] for one in hub["volumeMounts"]} == volumes
     assert hub["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "http"}, "one that stands by lives"
-    assert hub["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http"}, "only who judges is asked"
+    assert hub["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http"}, (
+        "who reaches the judge is asked"
+    )
     serves(hub["command"][2])
 
 
@@ -153,6 +158,14 @@ def test_lifesigns_takes_the_settings_of_the_manifests() -> None:
     environ = {
         one["name"]: one.get("value") or secrets[one["valueFrom"]["secretKeyRef"]["key"]]
         for one in hub["env"]
+        if one["name"] != "POD_NAME"
     }
+    # Kubernetes puts the name of the pod there: the first name is the one that other hubs reach this one by.
+    names = environ["LIFESIGNS_LISTEN__NAMES"] = environ["LIFESIGNS_LISTEN__NAMES"].replace(
+        "$(POD_NAME)", "lifesigns-0"
+    )
+    hubs = object_named("StatefulSet")["spec"]["serviceName"]
+    assert names.split(",")[0] == f"lifesigns-0.{hubs}"
+    assert exposure(f"http://lifesigns-0.{hubs}:8710", environ) == "", "hubs forward to each other there"
     network = {"store", "bus", "dead_man_switch", "listen", "listen.behind_proxy", "listen.names"}
     assert is_taken(environ) == network

@@ -46,6 +46,8 @@ def config_of(seed: int) -> SimulationConfig:
         blind=chance.uniform(0, 2),
         host=chance.uniform(0, 2),
         half=chance.choice((0.0, 0.0, 1.0)),
+        split=chance.uniform(0, 24),
+        zone=chance.uniform(0, 12),
     )
     return SimulationConfig(
         agents=chance.randint(8, 20),
@@ -55,6 +57,7 @@ def config_of(seed: int) -> SimulationConfig:
         faults=faults,
         failure_every=chance.uniform(1, 8) * HOUR,
         quiet_for=2 * HOUR,
+        zones=chance.choice((1, 2, 3)),
     )
 
 

@@ -82,7 +82,7 @@ def _wrong(case: Case, agent: Agent, climb: Climb) -> Iterator[str]:
     done = Counter(climb.rungs(agent))
     for step in Step:
         if done[step] > 1:
-            yield f"{step.value} was done {done[step]} times"
+            yield f"{step.value} was done {done[step]} times: {climb.steps(agent)}, {agent.lives}"
     if case.child is None:
         for step in set(Step) - {Step.FOUND, Step.DELIVERED}:
             if not done[step]:

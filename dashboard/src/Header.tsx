@@ -5,9 +5,9 @@ import { link, signedOut, staleSince } from "./contact";
 import { toggleState, wish } from "./listing";
 import { StateSign } from "./parts/State";
 import { route } from "./route";
-import { fleet, me, needs, now } from "./state";
+import { fleet, hubs, me, needs, now } from "./state";
 import { theme, toggleTheme } from "./theme";
-import { count, duration, HEALTHS } from "./words";
+import { count, duration, HEALTHS, whichHub } from "./words";
 
 const PAGES = [
   ["fleet", "#/", "Agents"],
@@ -30,6 +30,7 @@ export function Header() {
         </a>
         <Nav />
         <div class="signs">
+          <WhichHub />
           <Hub />
           <Live />
           <Who />
@@ -88,18 +89,30 @@ function Counts() {
   );
 }
 
+/** Of several hubs: the one that this page comes from, and the one that judges. */
+function WhichHub() {
+  const text = whichHub(hubs.value);
+  if (!text) return null;
+  return (
+    <span class="which-hub" title={hubs.value.map((hub) => `${hub.name} ${hub.state}: ${hub.url}`).join("\n")}>
+      <bdi>{text}</bdi>
+    </span>
+  );
+}
+
 function Hub() {
   const hub = fleet.value?.hub;
   if (!hub) return null;
   const trouble = staleSince.value === null ? hub.trouble : "not answering";
   const outside = hub.dead_man_switch === "none" ? "" : `, dead-man's switch: ${hub.dead_man_switch}`;
   return (
-    <span
+    <a
+      href="#/hubs"
       class={`hub ${trouble ? "wrong" : "well"}`}
-      title={`lifesigns ${hub.version}, doubt of itself ${hub.score} of 8${outside}`}
+      title={`lifesigns ${hub.version}, doubt of itself ${hub.score} of 8${outside}; press to see all hubs`}
     >
       hub {trouble || "well"}
-    </span>
+    </a>
   );
 }
 

@@ -21,6 +21,7 @@ import { Audit } from "./views/Audit";
 import { Breakers } from "./views/Breakers";
 import { Fleet } from "./views/Fleet";
 import { Help, helping } from "./views/Help";
+import { Hubs } from "./views/Hubs";
 import { Recovery } from "./views/Recovery";
 import { Sessions } from "./views/Sessions";
 import { SignedOut } from "./views/SignedOut";
@@ -57,6 +58,8 @@ function View({ route }: { route: Route }) {
       return <Audit />;
     case "sessions":
       return <Sessions />;
+    case "hubs":
+      return <Hubs />;
     case "unknown":
       return (
         <Empty title="There is nothing here">

@@ -10,9 +10,10 @@ export type Route =
   | { page: "alerts" }
   | { page: "audit" }
   | { page: "sessions" }
+  | { page: "hubs" }
   | { page: "unknown"; hash: string };
 
-const PLAIN = ["breakers", "recovery", "alerts", "audit", "sessions"] as const;
+const PLAIN = ["breakers", "recovery", "alerts", "audit", "sessions", "hubs"] as const;
 
 /** The route of an address. */
 export function read(hash: string): Route {

@@ -13,8 +13,8 @@ import { agents } from "./agents";
 import { hubTime, setHubTime } from "./clock";
 import { link, signedOut } from "./contact";
 import { gaps, onEvents } from "./live";
-import { fleet, loading, me } from "./state";
-import type { AgentList, EventView, FleetView, Me } from "#types";
+import { fleet, hubs, loading, me } from "./state";
+import type { AgentList, EventView, FleetView, HubList, Me } from "#types";
 
 /** The first load must be quick; a later page must be parsed and drawn without a visible pause. */
 const PAGE_FIRST = 1000;
@@ -23,6 +23,7 @@ const PAGE = 500;
 const IDS_MAX = 100;
 const SEEN_EVERY_MS = 2_000;
 const FLEET_EVERY_MS = 2_000;
+const HUBS_EVERY_MS = 5_000;
 /** A storm of events must not become a storm of requests; the hub itself renews its fleet view once a second. */
 const FLEET_REST_MS = 1_000;
 const ALL_EVERY_MIN_MS = 2_000;
@@ -43,6 +44,7 @@ export function keep(): void {
     if (!document.hidden) reload();
   });
   every(() => FLEET_EVERY_MS, lookAtFleet);
+  every(() => HUBS_EVERY_MS, lookAtHubs);
   every(() => Math.max(ALL_EVERY_MIN_MS, agents.all.size * ALL_EVERY_MS_EACH), lookAtAll);
   every(
     () => SEEN_EVERY_MS,
@@ -54,6 +56,7 @@ export function keep(): void {
 function reload(): void {
   void refresh(lookAtAll);
   void refresh(lookAtFleet);
+  void refresh(lookAtHubs);
   void recognise();
 }
 
@@ -93,6 +96,10 @@ const lookAtThoseSoon = soon(async () => {
 async function lookAtFleet(): Promise<void> {
   fleet.value = await get<FleetView>("/api/v1/fleet");
   setHubTime(fleet.value.hub.at);
+}
+
+async function lookAtHubs(): Promise<void> {
+  hubs.value = (await get<HubList>("/api/v1/hubs")).hubs;
 }
 
 async function lookAt(ids: readonly string[]): Promise<void> {

@@ -1,6 +1,6 @@
 /** Numbers, ages and states in words. Pure: `now` comes in. */
 
-import type { Doing, Health, Moment, Rung, Stage } from "#types";
+import type { Doing, Health, HubView, Moment, Rung, Stage } from "#types";
 
 const MINUTE = 60;
 const HOUR = 3600;
@@ -112,6 +112,15 @@ export const STAGES: Record<Stage, string> = {
   held: "held back",
   dropped: "dropped",
 };
+
+/** Which hub one looks at, and which one judges; empty if there is only one. */
+export function whichHub(hubs: readonly Pick<HubView, "name" | "state" | "here">[]): string {
+  const here = hubs.find((hub) => hub.here);
+  const judge = hubs.find((hub) => hub.state === "judges");
+  if (hubs.length < 2 || !here) return "";
+  if (!judge) return `${here.name}, and no hub judges`;
+  return here === judge ? `${here.name} judges` : `${here.name} stands by, ${judge.name} judges`;
+}
 
 export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);

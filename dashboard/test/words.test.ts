@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { age, count, duration, many, money, percent } from "../src/words";
+import { age, count, duration, many, money, percent, whichHub } from "../src/words";
 import { AT } from "./agent";
 
 test("a duration has two units at most, and seconds only while they matter", () => {
@@ -44,4 +44,14 @@ test("numbers keep to four signs", () => {
     [percent(null), percent(0.426), many(1, "agent"), many(10_000, "agent")],
     ["–", "43%", "1 agent", "10,000 agents"],
   );
+});
+
+test("of several hubs it says which one one looks at and which one judges", () => {
+  const judge = { name: "hub-1", state: "judges", here: false } as const;
+  const other = { name: "hub-2", state: "stands by", here: true } as const;
+  assert.equal(whichHub([judge, other]), "hub-2 stands by, hub-1 judges");
+  assert.equal(whichHub([{ ...judge, here: true }, { ...other, here: false }]), "hub-1 judges");
+  assert.equal(whichHub([{ ...judge, state: "lost" }, other]), "hub-2, and no hub judges");
+  assert.equal(whichHub([judge]), "");
+  assert.equal(whichHub([]), "");
 });

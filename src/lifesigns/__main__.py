@@ -1,6 +1,6 @@
 """`python -m lifesigns`."""
 
-from lifesigns.cli import main
+from lifesigns.cli import run
 
 if __name__ == "__main__":
-    main(prog_name="lifesigns")
+    run()

@@ -86,6 +86,7 @@ class HubError(AdapterError):
         detail: str = "",
         field: str | None = None,
         code: str | None = None,
+        request_id: str | None = None,
         retry_after: float | None = None,
         transient: bool = True,
     ) -> None:
@@ -96,6 +97,8 @@ class HubError(AdapterError):
         self.field = field
         self.code = code
         """For programs, where several problems share a status."""
+        self.request_id = request_id
+        """What the request is called in the hub's log."""
         self.retry_after = retry_after
 
 

@@ -18,7 +18,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
@@ -27,7 +27,7 @@ from lifesigns.client import AsyncClient
 from lifesigns.core.health import Health
 from lifesigns.ports import Event
 from tests.agent.supervise.running import RUN, environ
-from tests.hub.killing import Killed, forker
+from tests.hub.killing import Killed
 
 PROGRAM: Final = Path(__file__).with_name("freezing_agent.py")
 WITHIN: Final = 60.0
@@ -108,8 +108,8 @@ def step_of(event: Event) -> str:
 class Hub(Killed):
     """`lifesigns serve` with a fast policy, and an orchestrator who is asked and says nothing."""
 
-    def __init__(self, state: Path, forks: subprocess.Popen[bytes], orchestrator: str) -> None:
-        super().__init__(state, forks)
+    def __init__(self, state: Path, orchestrator: str) -> None:
+        super().__init__(state)
         config = {"policy": POLICY, "fleet": FLEET, "escalation": {"webhook": orchestrator}}
         (state / "lifesigns.yaml").write_text(json.dumps(config))
 
@@ -301,8 +301,8 @@ async def climbing(folder: Path, *names: str) -> AsyncIterator[Climb]:
     state = folder / "state"
     state.mkdir()
     async with AsyncExitStack() as stack, Orchestrator() as orchestrator:
-        forks = stack.enter_context(ExitStack()).enter_context(forker(state / "forker.log"))
-        hub = Hub(state, forks, orchestrator.url)
+        hub = Hub(state, orchestrator.url)
+        stack.callback(hub.close)
         await hub.start()
         climb = Climb(hub, [Agent(name, folder) for name in names], orchestrator)
         listening = asyncio.create_task(climb.listen())

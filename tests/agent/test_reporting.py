@@ -6,10 +6,10 @@ import asyncio
 import inspect
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict
 
 from lifesigns import Monitor, Sender
 from lifesigns.agent.monitor import WatchedAgent
@@ -163,6 +163,28 @@ async def test_a_status_says_how_it_is_and_what_it_does(monitor: Monitor) -> Non
     watched.status("degraded")
     await heard.comes("agent-degraded", "a")
     watched.status(None)
+
+
+@pytest.mark.parametrize(
+    "say",
+    [
+        lambda life: life.status("compiling"),
+        lambda life: life.load(0.4),
+        lambda life: life.capacity(3),
+        lambda life: life.phase("tests"),
+        lambda life: life.metadata(provider="acme"),
+    ],
+    ids=["status", "load", "capacity", "phase", "metadata"],
+)
+def test_what_a_watched_agent_says_about_itself_does_not_wait_for_its_next_beat(
+    say: Callable[[Reporting], None], monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sender puts it into the beat it sends next; here nobody sends one."""
+    heard: list[WatchedAgent] = []
+    monkeypatch.setattr(MonitorThread, "beat", lambda _, watched: heard.append(watched))
+    watched = monitor.watch(Named("a"))
+    say(watched)
+    assert heard == [watched]
 
 
 async def test_a_watched_agent_without_a_task_is_not_taken_to_work(monitor: Monitor) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
 from functools import cache
 from inspect import getsource
 from pathlib import Path
@@ -16,6 +15,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from lifesigns.assembly.ai_maestro import messenger_of, messenger_rules_of
 from lifesigns.assembly.channels import channels_of, rules_of
@@ -52,7 +53,7 @@ def config_of(file: Mapping[str, Any]) -> Config:
 
 def resolved(config: Config) -> dict[str, Any]:
     """All that a configuration says, without how it came about."""
-    said = {f.name: getattr(config, f.name) for f in fields(config) if f.name not in HOW}
+    said = {name: value for name, value in asdict(config).items() if name not in HOW}
     book = config.policies
     return {**said, "policies": [book.default, book.of("a", role=NAME), book.of(NAME)]}
 
@@ -64,7 +65,7 @@ HOW = {"effective", "sources", "path", "policies"}
 DEFAULTS: Mapping[tuple[str, ...], Any] = {
     **flat({"policy": settable(Policy()), "fleet": settable(FleetPolicy()), "limits": settable(Limits())}),
     **flat({"dead_man_switch": settable(DeadManSettings())}),
-    **flat({"otlp": settable(defaults().otlp)}),
+    **flat({"otlp": settable(defaults().otlp), "hooks": settable(defaults().hooks)}),
     **flat({"policy": {"breakers": {NAME: settable(BreakerPolicy())}}}),
     **flat({"listen": settable(Listen()), "alerting": settable(defaults().pacing)}),
 }
@@ -78,6 +79,7 @@ WORDS: Mapping[str, object] = {
     "backoff": "1 min",
     "store": "sqlite:///elsewhere.db",
     "url": "https://elsewhere",
+    "zone": "eu-1",
     "relays": "refused",
     "other_hubs": "allowed",
     "signed": "required",
@@ -415,25 +417,23 @@ def used() -> frozenset[str]:
     return frozenset(names)
 
 
-def leaves(value: object, path: str = "") -> Iterator[str]:
+def leaves(value: Struct, path: str = "") -> Iterator[str]:
     """Dotted names of everything that can be set."""
-    for one in fields(value):  # type: ignore[arg-type]
-        inner = getattr(value, one.name)
-        where = f"{path}.{one.name}" if path else one.name
-        if is_dataclass(inner):
+    for name, inner in asdict(value).items():
+        where = f"{path}.{name}" if path else name
+        if isinstance(inner, Struct):
             yield from leaves(inner, where)
         else:
             yield where
 
 
 def derived(kind: type) -> dict[str, frozenset[str]]:
-    """Which fields each property of a class is made of: who reads the property uses the fields. What `__post_init__` reads
-    becomes `suspect_after` there."""
+    """Which fields each property of a class is made of: who reads the property uses the fields."""
     found: dict[str, frozenset[str]] = {}
     for method in ast.parse(getsource(kind)).body[0].body:  # type: ignore[attr-defined]
         if isinstance(method, ast.FunctionDef):
             read = {n.attr for n in ast.walk(method) if isinstance(n, ast.Attribute)}
-            found["suspect_after" if method.name == "__post_init__" else method.name] = frozenset(read)
+            found[method.name] = frozenset(read)
     return found
 
 
@@ -443,7 +443,7 @@ def is_used(kind: type, name: str) -> bool:
     return any(name in made_of and reader in used() for reader, made_of in derived(kind).items())
 
 
-def kinds(value: object) -> Iterator[tuple[str, type, str]]:
+def kinds(value: Struct) -> Iterator[tuple[str, type, str]]:
     for path in leaves(value):
         owner = value
         *sections, name = path.split(".")
@@ -458,9 +458,9 @@ KEYS = [
     *((f"limits.{path}", kind, name) for path, kind, name in kinds(Limits())),
     *((f"listen.{path}", kind, name) for path, kind, name in kinds(Listen())),
     *(
-        (one.name, Config, one.name)
-        for one in fields(Config)
-        if one.name not in (HOW - {"policies"}) | {"profile"}
+        (name, Config, name)
+        for name in Config.__struct_fields__
+        if name not in (HOW - {"policies"}) | {"profile"}
     ),
 ]
 

@@ -56,6 +56,7 @@ def test_every_other_key_is_on_the_page() -> None:
         ("alerting", "## `alerting`"),
         ("limits", "## Top level"),
         ("otlp", "## Top level"),
+        ("hooks", "## Top level"),
         ("listen", "## Top level"),
         ("bus", "## Top level"),
         ("access", "## Top level"),

@@ -3,13 +3,14 @@ is looked at again."""
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from lifesigns.core.agent import Agent
 from lifesigns.core.effects import Effect, Refusal

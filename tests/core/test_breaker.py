@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 from math import inf, nan
 
@@ -18,6 +17,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from msgspec.structs import replace
 
 from lifesigns.core.breaker import LEGAL, TURNS_MAX, Breaker, Permit
 from lifesigns.core.policy import BreakerPolicy
@@ -30,7 +30,7 @@ OBSERVING = BreakerState.OBSERVING
 
 
 def breaker(**changes: float | None) -> Breaker:
-    return Breaker("api", replace(BreakerPolicy(), **changes))  # type: ignore[arg-type]
+    return Breaker("api", replace(BreakerPolicy(), **changes))
 
 
 def fail(one: Breaker, now: float, times: int = 1, took: float = 0.0) -> None:

@@ -3,8 +3,9 @@
 import pytest
 
 from lifesigns.core.effects import ClaimChanged, ClaimStage, Refusal, ReleaseClaim, SendPing, Terminate
+from lifesigns.core.engine import Engine
 from lifesigns.core.health import Health
-from lifesigns.core.policy import MINUTE
+from lifesigns.core.policy import MINUTE, FleetPolicy
 from lifesigns.core.signals import (
     ActivitySeen,
     AgentLeft,
@@ -204,6 +205,22 @@ def test_a_claim_is_not_released_for_the_time_we_slept() -> None:
     watch.jump_to(START + 60 + LEASE)
     watch.run_until(START + LEASE + LEASE - 0.01)
     assert not checks(watch)
+
+
+def test_a_claim_that_was_just_double_checked_is_not_released_at_a_restart() -> None:
+    """The answer went to nobody: the holder gets the rest of the time to give it."""
+    watch = Watch()
+    watch.hear(TaskClaimed(task_id="t", agent_id="a"))
+    policy = watch.engine.policy_of(watch.agent("a")).claim
+    asked_at = START + policy.grace + policy.lease
+    watch.run_until(asked_at + policy.check_wait / 2)
+    assert not watch.facts(ClaimChanged)[1:]
+    restored = Engine.restore(watch.engine.snapshot(), asked_at + 100, fleet=FleetPolicy(canary_every=0))
+    again = Watch(engine=restored, at=asked_at + 100)
+    again.run_until(asked_at + 100 + policy.check_wait / 2 - 1)
+    assert not again.orders(ReleaseClaim)
+    again.run_until(asked_at + 100 + policy.check_wait)
+    assert len(again.orders(ReleaseClaim)) == 1
 
 
 def test_nobody_holds_without_bound() -> None:

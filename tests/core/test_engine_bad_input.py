@@ -42,7 +42,7 @@ def assert_good_is_undisturbed(watch: Watch) -> None:
         s.TerminationRequested(agent_id="ghost", by="me"),
         s.ClearRequested(agent_id="ghost", by="me"),
         s.AgentLeft(agent_id="ghost"),
-        s.PeerHeard(agent_id="ghost", peer="p"),
+        s.OpinionGiven(agent_id="ghost", zone="b", opinion=s.Opinion.HEARD),
     ],
     ids=lambda signal: type(signal).__name__,
 )

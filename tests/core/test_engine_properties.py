@@ -1,12 +1,12 @@
 """The laws of the engine, over histories nobody thought of."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from lifesigns.core import effects as e
 from lifesigns.core import signals as s
@@ -95,7 +95,7 @@ others = st.one_of(
     st.builds(s.AgentLeft, **common),
     st.builds(s.ProcessExited, status=st.sampled_from((0, 1, None)), **common),
     st.builds(s.ConnectionClosed, **common),
-    st.builds(s.PeerHeard, peer=st.just("p"), **common),
+    st.builds(s.OpinionGiven, zone=st.sampled_from(("b", "c")), opinion=st.sampled_from(s.Opinion), **common),
     st.builds(s.NudgeDelivered, order_id=order_ids, **common),
     st.builds(s.NudgeFailed, order_id=order_ids, **common),
     st.builds(s.EscalationDecided, order_id=order_ids, decision=st.sampled_from(s.Decision), **common),
@@ -148,8 +148,9 @@ def engine(name: str = "swarm", canary: bool = True, moves: bool = True) -> Engi
 
 
 def tidy(watched: Engine) -> Engine:
-    """After some agents somebody cleans up."""
+    """After some agents somebody cleans up, and there is another zone to ask."""
     watched.clean_up_after(lambda agent: agent.id != "a")
+    watched.has_zones(("b",))
     return watched
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lifesigns.core.effects import FailureClassified, Flip, Intervention, Respawn
 from lifesigns.core.failures import OFTEN, RECOVERABLE_FOR, TRANSIENT_FOR, classify

@@ -1,11 +1,16 @@
 """Forecasts: said in time, with the moment and the reason; and never more than said."""
 
+from random import Random
+
 import pytest
 
+from lifesigns.core.changed_keys import ChangedKeys
 from lifesigns.core.detectors import forecast
 from lifesigns.core.effects import Finding, FindingClosed, FindingOpened, Flip, Kind, Order, Severity
+from lifesigns.core.engine import Engine
 from lifesigns.core.health import Health
-from lifesigns.core.policy import MINUTE, Policy
+from lifesigns.core.policy import HOUR, MINUTE, FleetPolicy, Policy
+from lifesigns.core.profiles import PolicyBook
 from lifesigns.core.signals import Metrics
 from tests.core.harness import START, Watch
 
@@ -94,8 +99,43 @@ def test_a_gap_of_ours_is_no_trend() -> None:
         ([0, 10, 18, 24, 28, 31, 33, 34, 34.5, 34.7, 34.8, 34.9], False),
         ([0, 1, 2, 9, 4, 5, 6, 7, 8, 9, 10, 11], True),
         ([0, 9, 0, 9, 0, 9, 0, 9, 0, 9, 0, 9], False),
+        ([0, 2, 11, 20, 25, 30, 31, 33, 34, 43, 45, 50], True),
     ],
-    ids=["too few", "enough", "flat", "falls", "levels off", "one wild point", "teeth"],
+    ids=["too few", "enough", "flat", "falls", "levels off", "one wild point", "teeth", "later half"],
 )
 def test_what_is_a_trend(points: list[float], is_trend: bool) -> None:
     assert (forecast.course(list(points)) is not None) is is_trend
+
+
+def rows_written(every: float, jitter: float, hours: float) -> int:
+    """How often the belief about an agent that beats like this is stored anew, after it was met."""
+    changes, chance, now = ChangedKeys(), Random(1), START
+    watch = Watch(engine=Engine(PolicyBook(Policy()), FleetPolicy(canary_every=0), changes=changes))
+    written = -1
+    while now < START + hours * HOUR:
+        watch.beat(at=now + every * chance.uniform(-jitter, jitter))
+        written += len(changes.agents)
+        changes.clear()
+        now += every
+    assert watch.health() is Health.HEALTHY
+    return written
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.05, 0.2])
+def test_a_steady_rhythm_is_not_stored_again_and_again(jitter: float) -> None:
+    """A beat that comes late now and then is no reason to look closer; beats that are slower than the policy's are
+    followed until a series shows that they stay as they are."""
+    assert rows_written(every=5.0, jitter=jitter, hours=2) == 0
+    windows = rows_written(every=6.0, jitter=jitter, hours=1)
+    assert windows <= forecast.POINTS_MAX + 2
+    assert rows_written(every=6.0, jitter=jitter, hours=3) == windows
+
+
+def test_a_rhythm_that_slows_down_after_it_was_steady_is_followed_again() -> None:
+    watch = Watch()
+    watch.live(START + HOUR, every=6.0)
+    assert watch.agent().trend is None
+    while watch.now < START + 2 * HOUR:
+        watch.beat(at=watch.now + 6.0 + 0.09 * (watch.now - START - HOUR) / MINUTE)
+    assert [found.numbers["what"] for found in notices(watch)] == ["lateness"]
+    assert watch.health() is Health.HEALTHY

@@ -1,8 +1,7 @@
 """Beats arrive, but what they beat for does not move."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from lifesigns.core.detectors import freeze
 from lifesigns.core.effects import FindingClosed, FindingOpened, Flip, Kind, SendNudge, Severity
@@ -183,3 +182,15 @@ def test_who_falls_silent_after_it_froze_is_lost_from_then_on_and_not_before() -
     assert watch.agent().past.absent
     dated = [fact.at for fact in watch.effects if isinstance(fact, FindingOpened | FindingClosed | Flip)]
     assert dated == sorted(dated)
+
+
+def test_a_lost_agent_that_is_heard_again_and_still_frozen_counts_again_among_those_of_its_host() -> None:
+    """Else too many would be unwell at once, and nobody braked for it."""
+    watch = Watch()
+    watch.beat(host="h", loop_lag_ms=90_000.0)
+    assert watch.agent().finding(Kind.FREEZE) is not None
+    watch.run_until(START + 3600)
+    assert watch.agent().past.absent
+    watch.beat(host="h", loop_lag_ms=90_000.0)
+    assert watch.health() is Health.DISCONNECTED
+    assert not watch.agent().past.absent

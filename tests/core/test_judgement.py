@@ -272,6 +272,7 @@ LOOP = found(Kind.LOOPING, Severity.STUCK)
 WAITING = said(Kind.LOOPING, Severity.DEGRADED, waiting=1)
 NOTED = said(Kind.LOOPING, Severity.NOTICE, waiting=1)
 WORLD = said(Kind.ERRORS, Severity.FAILING, world_run=9)
+TRIPPED = said(Kind.ERRORS, Severity.DEGRADED, tripped=1)
 LONG_CALL = found(Kind.LONG_CALL, Severity.STUCK)
 
 
@@ -287,6 +288,7 @@ LONG_CALL = found(Kind.LONG_CALL, Severity.STUCK)
         ([NOTED, NO_TOOL_CALL, NO_CHECKPOINT], 1),
         ([NOTED], 0),
         ([WORLD, NO_CHECKPOINT, NO_TOOL_CALL], 1),
+        ([TRIPPED, NO_CHECKPOINT, NO_TOOL_CALL], 1),
         ([LONG_CALL, TASK_STALLED], 1),
         ([said(Kind.NO_CHECKPOINT, Severity.STUCK, world_run=9), NO_TOOL_CALL], 2),
         ([WAITING, LOAD], 2),

@@ -18,7 +18,7 @@ from lifesigns.core.effects import (
     Stage,
     Terminate,
 )
-from lifesigns.core.health import Doing, Health
+from lifesigns.core.health import Doing, FailureClass, Health
 from lifesigns.core.policy import MINUTE, FleetPolicy, Policy
 from lifesigns.core.signals import (
     AgentLeft,
@@ -188,6 +188,33 @@ def test_every_step_is_on_record_with_its_orders_id() -> None:
     ids = [fact.id for fact in watch.facts(Intervention) if fact.stage is Stage.ORDERED][:5]
     assert ids == [order.order_id for order in watch.orders(Order)][:5]
     assert len(set(ids)) == 5
+
+
+def test_every_step_says_of_what_class_the_failure_was() -> None:
+    watch = conclusive()
+    watch.live(START + 60)
+    nudge = watch.orders(SendNudge)[-1]
+    watch.hear(NudgeAnswered(agent_id="a", nudge_id=nudge.order_id, answer=Answer.BLOCKED))
+    watch.live(START + 20 * MINUTE)
+    watch.hear(TerminationRequested(agent_id="a", by="ann", reason="enough"))
+    watch.hear(TerminationDone(agent_id="a", order_id=watch.orders(Terminate)[-1].order_id))
+    steps = [fact for fact in watch.facts(Intervention) if fact.rung is not Rung.RESPAWN]
+    told = {(fact.rung, fact.stage) for fact in steps}
+    assert {
+        (Rung.NUDGE, Stage.ANSWERED),
+        (Rung.ESCALATE, Stage.ORDERED),
+        (Rung.TERMINATE, Stage.DONE),
+    } <= told
+    assert {fact.failure_class for fact in steps} == {FailureClass.TRANSIENT, FailureClass.RECOVERABLE}
+
+
+@pytest.mark.parametrize("forced", [False, True])
+def test_an_agent_that_had_to_be_killed_is_on_record_as_that(forced: bool) -> None:
+    watch = conclusive()
+    order = terminating(watch)
+    watch.hear(TerminationDone(agent_id="a", order_id=order.order_id, forced=forced))
+    (ending,) = watch.facts(Ending)
+    assert ending.text == order.reason + (f" ({ladder.BY_FORCE})" if forced else "")
 
 
 def test_an_agent_that_speaks_up_is_not_asked_about_any_more() -> None:
@@ -505,7 +532,8 @@ def test_a_termination_that_waits_is_not_carried_out_when_its_evidence_is_gone()
     watch.beat("b")
     watch.beat(task_id="t")
     watch.hear(CheckpointSaved(agent_id="a", checkpoint_id="cp", task_id="t"))
-    watch.live(START + 31 * MINUTE, "b")
+    watch.live(START + 31 * MINUTE, "a", "b")
+    watch.live(watch.now + 31 * MINUTE, "b")
     assert case(watch).rung is Rung.TERMINATE
     watch.beat("a")
     assert watch.health() is Health.STUCK

@@ -1,9 +1,9 @@
 """One step of the ladder at a time: what it orders, what it writes down and how long it waits. `test_ladder.py` climbs it."""
 
-from dataclasses import replace
 from typing import TypeVar
 
 import pytest
+from msgspec.structs import replace
 
 from lifesigns.core import ladder as ladder_module
 from lifesigns.core.agent import NEVER, Agent, Case, Past, Work

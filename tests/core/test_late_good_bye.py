@@ -3,8 +3,7 @@
 from lifesigns.core import signals as s
 from lifesigns.core.effects import Terminate
 from lifesigns.core.engine import Engine
-from lifesigns.core.health import Health
-from lifesigns.core.respawn import Phase
+from lifesigns.core.health import Health, Phase
 
 
 def test_a_good_bye_of_a_life_that_was_never_heard_does_not_end_the_one_that_lives() -> None:

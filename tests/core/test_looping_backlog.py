@@ -9,8 +9,10 @@ import pytest
 from lifesigns.core.detectors.call_history import CallHistory
 from lifesigns.core.detectors.looping import observe, thought
 from lifesigns.core.effects import Finding, Severity
+from lifesigns.core.health import Health
 from lifesigns.core.policy import LoopingPolicy
-from lifesigns.core.signals import ToolFinished
+from lifesigns.core.signals import ModelFinished, ModelStarted, ProcessExited, ToolFinished
+from tests.core.harness import Watch
 
 POLICY = LoopingPolicy()
 ROUND = ("grep", "read", "bash")
@@ -156,3 +158,68 @@ def test_a_full_tape_of_an_older_version_has_the_time_of_a_call_that_takes_its_t
     tape.history.marks, tape.history.model_at, tape.history.took = [], [], []
     tape.hear_late([ROUND[POLICY.recent_window % 3]])
     assert tape.history.model_at == [0.0] * (POLICY.recent_window - 1) + [tape.history.model_s]
+
+
+# --- a life that worked before it was heard ----------------------------------------------------------
+
+
+def second_life(*, calls: int, every: float) -> Watch:
+    """An agent that reports its calls ends, and its next life makes these."""
+    watch = Watch()
+    watch.beat(incarnation="one")
+    watch.hear(poll("one"))
+    watch.hear(ProcessExited(agent_id="a", incarnation="one", status=1))
+    watch.beat(at=watch.now + 600, incarnation="two", seq=1)
+    for _ in range(calls):
+        watch.hear(poll("two"), watch.now + every)
+    return watch
+
+
+def poll(life: str) -> ToolFinished:
+    return ToolFinished(
+        agent_id="a",
+        incarnation=life,
+        call_id="c",
+        tool="gh_run",
+        args_digest="x",
+        result_digest="in progress",
+    )
+
+
+def test_polls_of_a_life_that_was_cut_off_from_its_beginning_come_at_once_and_make_no_loop() -> None:
+    watch = second_life(calls=20, every=0.0)
+    assert watch.health() is Health.HEALTHY
+    watch.hear(poll("two"), watch.now + 60)
+    assert watch.health() is Health.HEALTHY
+
+
+def test_a_second_life_that_goes_on_looping_is_found() -> None:
+    """The look-alike: the first ten seconds count for nothing, those after them do."""
+    watch = second_life(calls=10 + 8, every=1.0)
+    assert watch.health() is Health.STUCK
+
+
+def test_a_model_call_that_ended_while_nobody_listened_shows_no_thinking() -> None:
+    """A poller is cut off for ten minutes in the middle of one: it waited most of that time, as before and after."""
+    watch = Watch()
+    for number in range(6):
+        look(watch, number)
+    watch.hear(ModelStarted(agent_id="a", call_id="cut"))
+    watch.run_until(watch.now + 600)
+    watch.beat()
+    watch.hear(ModelFinished(agent_id="a", call_id="cut"))
+    for number in range(6, 12):
+        look(watch, number)
+    assert watch.health() is Health.HEALTHY
+
+
+def look(watch: Watch, number: int) -> None:
+    """One round of a poller: it waits for 55 s, thinks for four and looks."""
+    watch.live(watch.now + 55)
+    watch.hear(ModelStarted(agent_id="a", call_id=f"m{number}"))
+    watch.hear(ModelFinished(agent_id="a", call_id=f"m{number}"), watch.now + 4)
+    watch.hear(
+        ToolFinished(
+            agent_id="a", call_id=f"c{number}", tool="gh_run", args_digest="x", result_digest="in progress"
+        )
+    )

@@ -410,6 +410,21 @@ def test_a_loop_that_begins_after_a_long_wait_is_found() -> None:
     assert found.conclusive
 
 
+@pytest.mark.parametrize("share", [0.8, 1.0])
+def test_work_after_a_wait_makes_no_loop_of_it(share: float) -> None:
+    """The calls of the wait are among the last thirty for a while; between them it waited, whatever it thinks since."""
+
+    def life() -> Iterator[Step]:
+        for _ in range(30):
+            yield from thinking(4.0, tool("gh_run", "77", "in progress"))
+            yield 56.0, ActivitySeen(agent_id="a")
+        for n in range(25):
+            yield from thinking(30.0 * share, tool("edit", n, n))
+            yield 30.0 * (1.0 - share), ActivitySeen(agent_id="a")
+
+    assert live(life).worst is Severity.NOTICE
+
+
 def test_one_long_pause_makes_no_wait_of_a_loop() -> None:
     """A rate limit of twenty minutes, or a time in which we heard nothing: the other turns are model calls and nothing else."""
 

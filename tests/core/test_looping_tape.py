@@ -1,10 +1,9 @@
 """What the tape of an agent's calls keeps, and what counts on it: `core/detectors/call_history.py`, one call at a time."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
-from lifesigns.core.detectors.call_history import NO_ARGS, CallHistory, PastCall, past_calls
+from lifesigns.core.detectors.call_history import NO_ARGS, CallHistory, PastCall, fill_in, past_calls
 from lifesigns.core.detectors.error_kinds import is_infrastructure
 from lifesigns.core.detectors.looping import holding, observe, thought
 from lifesigns.core.digests import digest
@@ -35,15 +34,21 @@ POLL = call("check_ci")
 
 def test_the_tape_can_be_read() -> None:
     call_history = CallHistory()
-    mute = replace(call("ls"), result_digest="")
-    for now, one in enumerate((call(), call("make", error="no rule"), mute, call("ls", ""))):
+    mute, nameless = replace(call("ls"), result_digest=""), replace(call("ls", ""), duration_s=2.5)
+    for now, one in enumerate((call(), call("make", error="no rule"), mute, nameless)):
         observe(call_history, one, POLICY, float(now))
     assert list(past_calls(call_history)) == [
         PastCall(0.0, "grep", "x", "r"),
         PastCall(1.0, "make", "x", digest([None, "no rule"]), failed=True),
         PastCall(2.0, "ls", "x"),
-        PastCall(3.0),
+        PastCall(3.0, took_s=2.5),
     ]
+
+
+def test_what_a_tape_does_not_say_is_filled_in_before_what_it_says() -> None:
+    call_history = CallHistory(rkeys=["a", "b"], times=[1.0, 2.0], took=[2.5], marks=[1], model_at=[3.0])
+    fill_in(call_history)
+    assert (call_history.took, call_history.marks, call_history.model_at) == ([0.0, 2.5], [0, 1], [0.0, 3.0])
 
 
 def test_a_new_tape_is_empty() -> None:
@@ -268,6 +273,10 @@ def test_a_call_that_went_well_counts_whatever_it_says_of_errors() -> None:
         ("50", False),
         ("5030", False),
         ("403", False),
+        ("ServerError", True),
+        ("TimeoutException", True),
+        ("rate" + "_" * 55 + "limit", True),
+        ("rate" + "_" * 56 + "limit", False),
     ],
 )
 def test_a_servers_errors_are_the_worlds(kind: str, world: bool) -> None:
@@ -287,7 +296,7 @@ def test_a_failure_is_compared_by_whatever_it_says(failed: dict[str, str], compa
     call_history, found = CallHistory(), None
     silent = replace(call(), ok=False, result_digest="")
     for now in range(5):
-        found = observe(call_history, replace(silent, **failed), POLICY, float(now))  # type: ignore[arg-type]
+        found = observe(call_history, replace(silent, **failed), POLICY, float(now))
     assert found is not None
     assert found.severity is (Severity.STUCK if comparable else Severity.DEGRADED)
 
@@ -628,7 +637,10 @@ def test_a_loop_with_a_wait_inside_may_be_polling_by_other_means(
 def test_such_a_loop_has_the_wait_budget_and_what_we_slept(
     lasting: float, slept_for: float, conclusive: bool
 ) -> None:
-    policy, call_history = replace(POLICY, polling_for=100.0, wait_period_min=1000.0), CallHistory()
+    policy, call_history = (
+        replace(POLICY, polling_for=100.0, wait_period_min=1000.0),
+        CallHistory(),
+    )
     for n in range(12):
         observe(call_history, call(), policy, 1000.0 + 2 * n)
         if n == 5:

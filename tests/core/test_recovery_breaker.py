@@ -1,9 +1,9 @@
 """Recovery attempts have a breaker, as calls have: it opens by failures, tries one at a time, and people reset it."""
 
 from lifesigns.core.effects import Intervention, Respawn, Rung, Stage
+from lifesigns.core.health import Phase
 from lifesigns.core.policy import FleetPolicy, Policy
 from lifesigns.core.recovery_breaker import NAME, seen_as_breaker
-from lifesigns.core.respawn import Phase
 from lifesigns.core.signals import (
     BreakerAct,
     BreakerState,

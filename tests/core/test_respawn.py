@@ -17,9 +17,9 @@ from lifesigns.core.effects import (
     Terminate,
     VerifyCheckpoint,
 )
-from lifesigns.core.health import Cause, Health
+from lifesigns.core.health import Cause, Health, Phase
 from lifesigns.core.policy import HOUR, MINUTE, FleetPolicy, Policy, RespawnPolicy
-from lifesigns.core.respawn import Checkpoint, Phase, backoff, candidates
+from lifesigns.core.respawn import Checkpoint, backoff, candidates
 from lifesigns.core.signals import (
     AgentLeft,
     CheckpointSaved,

@@ -17,7 +17,7 @@ from lifesigns.core.effects import (
 )
 from lifesigns.core.health import Doing, Health
 from lifesigns.core.policy import HOUR, MINUTE, Policy
-from lifesigns.views.agents import agent_health
+from lifesigns.views.builders.agents import agent_health
 from tests.core.harness import START, Watch
 
 TIMEOUT = Policy().silence.timeout

@@ -19,7 +19,8 @@ from lifesigns.core.signals import (
     AgentRegistered,
     ConnectionClosed,
     MessageSent,
-    PeerHeard,
+    Opinion,
+    OpinionGiven,
     PongReceived,
     ProgressMade,
     Signal,
@@ -109,6 +110,14 @@ def test_on_a_line_that_loses_beats_more_pings_go_out_in_the_same_time() -> None
     assert watch.health() is Health.HEALTHY
     watch.run_until(silent_from + 15.001)
     assert watch.health() is Health.DISCONNECTED
+
+
+@pytest.mark.parametrize(("beats", "lost"), [(0, 3), (1, 10**9)])
+def test_a_life_of_which_nothing_arrived_yet_is_pinged_as_often_as_can_be(beats: int, lost: int) -> None:
+    """A new life knows the losses of the one before, and may not have beaten once."""
+    agent = Agent("a", 1)
+    agent.beats, agent.lost = beats, lost
+    assert silence.pings(agent, Policy().silence) == 3 * Policy().silence.pings
 
 
 def test_where_three_pings_are_planned_a_fourth_shares_the_time_of_the_first_two() -> None:
@@ -228,7 +237,7 @@ def test_activity_alone_keeps_an_agent_alive() -> None:
 def test_what_others_say_about_an_agent_is_no_sign_of_life() -> None:
     watch = Watch(FIXED)
     watch.beat()
-    watch.hear(PeerHeard(agent_id="a", peer="hub-2"), START + 12)
+    watch.hear(OpinionGiven(agent_id="a", zone="b", opinion=Opinion.HEARD), START + 12)
     watch.run_until(START + 15)
     assert watch.health() is Health.DISCONNECTED
 
@@ -294,7 +303,7 @@ def test_a_closed_connection_is_asked_about_at_once() -> None:
 def test_an_agent_that_another_monitor_hears_is_cut_off_and_not_dead() -> None:
     watch = Watch(FIXED)
     watch.beat()
-    watch.hear(PeerHeard(agent_id="a", peer="hub-2"), START + 12)
+    watch.hear(OpinionGiven(agent_id="a", zone="b", opinion=Opinion.HEARD), START + 12)
     watch.run_until(START + 15)
     assert watch.agent().cause is Cause.PARTITION
 

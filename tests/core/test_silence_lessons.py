@@ -55,6 +55,36 @@ def test_a_late_beat_moves_the_rhythm_and_the_prediction_by_its_weight() -> None
     assert agent.lateness2 == 2.0
 
 
+@pytest.mark.parametrize(
+    ("after", "slower"), [(4.0, False), (5.0, False), (5.25, False), (5.26, True), (100.0, True)]
+)
+def test_beats_that_come_more_rarely_than_before_are_looked_at(after: float, slower: bool) -> None:
+    """Also when they come so late that a new rhythm is learned."""
+    agent = Agent("a", 1, interval=5.0)
+    heard(agent, 100.0, 1)
+    heard(agent, 100.0 + after, 2)
+    assert agent.slowing is slower
+
+
+def test_a_late_beat_among_many_is_jitter_and_lost_ones_are_no_slower_rhythm() -> None:
+    agent = regular(32)
+    agent.beats += 15
+    heard(agent, 48 * 5.0 + 3.0, 48)
+    assert not agent.slowing, "three seconds over sixteen beats"
+    heard(agent, 68 * 5.0, 68)
+    assert not agent.slowing, "it has sent them all"
+
+
+@pytest.mark.parametrize(("lessons", "left"), [(0, 0), (1, 1), (40, 1)])
+def test_a_rhythm_that_may_change_is_learned_anew(lessons: int, left: int) -> None:
+    """Until three more lessons only the fixed rule holds."""
+    agent = regular(40)
+    agent.lessons, agent.lateness2, agent.margin, agent.refit_at = lessons, 9.0, 4.0, 50
+    silence.relearn(agent)
+    assert (agent.lessons, agent.lateness2, agent.margin) == (left, 0.0, inf)
+    assert agent.refit_at == 40 + 3 * silence.LESSON
+
+
 def test_a_beat_that_was_lost_is_counted_and_is_no_lateness() -> None:
     agent = Agent("a", 1, interval=5.0)
     heard(agent, 100.0, 1)

@@ -8,10 +8,27 @@ from hypothesis import strategies as st
 
 from lifesigns.core.agent import Spending
 from lifesigns.core.detectors import spending
-from lifesigns.core.effects import Finding, Kind, Refusal, Severity, Terminate
+from lifesigns.core.effects import (
+    Escalate,
+    Finding,
+    Kind,
+    NeedsHuman,
+    Refusal,
+    Respawn,
+    Severity,
+    Terminate,
+)
 from lifesigns.core.health import Health
-from lifesigns.core.policy import HOUR, MINUTE, Policy, SpendingPolicy
-from lifesigns.core.signals import AgentLeft, ModelFinished, TaskAssigned
+from lifesigns.core.policy import HOUR, MINUTE, FleetPolicy, Policy, SpendingPolicy
+from lifesigns.core.signals import (
+    AgentLeft,
+    Decision,
+    EscalationDecided,
+    ModelFinished,
+    ProcessExited,
+    TaskAssigned,
+    TerminationDone,
+)
 from tests.core.harness import START, Watch
 
 CAPS = [
@@ -259,3 +276,52 @@ def test_an_hour_over_its_soft_part_is_well_again_when_it_turns_over() -> None:
     watch.live(START + HOUR + 5)
     watch.hear(ModelFinished(agent_id="a", tokens_out=1))
     assert watch.health() is Health.HEALTHY
+
+
+# --- over a limit, and ended for something else -------------------------------------------------------
+
+
+def over_the_limit_of_its_task() -> Watch:
+    """Cut off, it spent more than it may; it tells so when it is back, and a person has decided to end it for its silence."""
+    watch = capped(task_tokens_max=1000)
+    watch.hear(TaskAssigned(agent_id="a", task_id="t-1"))
+    watch.run_until(START + 5 * MINUTE)
+    (asked,) = watch.orders(Escalate)
+    watch.hear(
+        EscalationDecided(agent_id="a", order_id=asked.order_id, decision=Decision.TERMINATE, by="eva")
+    )
+    watch.hear(ModelFinished(agent_id="a", tokens_out=5000))
+    return watch
+
+
+def test_whoever_was_over_its_limit_when_a_person_ended_it_is_not_replaced_unasked() -> None:
+    """Its successor would begin over the limit of its task, and be ended with its first word."""
+    watch = over_the_limit_of_its_task()
+    ended = watch.orders(Terminate)[-1]
+    watch.hear(TerminationDone(agent_id="a", order_id=ended.order_id))
+    watch.run_until(watch.now + HOUR)
+    assert not watch.orders(Respawn)
+    text = watch.facts(NeedsHuman)[-1].text
+    assert "It is not replaced unasked: Used 5000 of the 1000 tokens allowed for this task." in text
+
+
+def test_whoever_crashed_over_its_limit_is_not_replaced_unasked() -> None:
+    """Before it could be ended for that: too many are ended at once."""
+    policy = Policy(spending=SpendingPolicy(task_tokens_max=1000))
+    watch = Watch(policy, fleet=FleetPolicy(canary_every=0, terminations_per_minute=0))
+    watch.beat()
+    watch.hear(TaskAssigned(agent_id="a", task_id="t-1"))
+    watch.hear(ModelFinished(agent_id="a", tokens_out=5000))
+    assert not watch.orders(Terminate)
+    watch.hear(ProcessExited(agent_id="a", signal=9))
+    watch.run_until(watch.now + HOUR)
+    assert not watch.orders(Respawn)
+
+
+def test_whoever_crashed_under_its_limit_is_replaced() -> None:
+    watch = capped(task_tokens_max=1000)
+    watch.hear(TaskAssigned(agent_id="a", task_id="t-1"))
+    watch.hear(ModelFinished(agent_id="a", tokens_out=900))
+    watch.hear(ProcessExited(agent_id="a", signal=9))
+    watch.run_until(watch.now + HOUR)
+    assert watch.orders(Respawn)

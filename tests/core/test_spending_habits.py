@@ -1,14 +1,18 @@
 """What an agent usually spends, and what is more than that: reckoned by hand."""
 
-from dataclasses import asdict, replace
+import dataclasses
+from dataclasses import asdict
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lifesigns.core.agent import Spending
 from lifesigns.core.detectors import spending
 from lifesigns.core.effects import Kind, Severity
 from lifesigns.core.policy import HOUR, MINUTE, SpendingPolicy
+from lifesigns.core.signals import ModelFinished, ToolFinished
+from tests.core.harness import Watch
 
 START = 1000.0
 POLICY = SpendingPolicy()
@@ -194,6 +198,50 @@ CAPS = {
 }
 
 
+def test_a_minute_of_waiting_is_judged_and_is_no_part_of_a_habit() -> None:
+    habit: dict[str, Any] = {"samples": 30, "mean": 100.0, "variance": 400.0, "calls_mean": 1.0}
+    spent = Spending(minute_at=START, hour_at=START, minute_tokens=900, **habit)
+    spending.spend(spent, 5, 0.0, POLICY, START + MINUTE, 1, waits=True)
+    assert spent.drift == spending.STEP_MAX
+    assert {name: asdict(spent)[name] for name in habit} == habit
+    assert (spent.minute_tokens, spent.minute_at) == (5, START + MINUTE)
+
+
+def worked(*calls: ToolFinished, minutes: int) -> Spending:
+    """The same calls every minute, each after a model call."""
+    watch = Watch()
+    watch.beat()
+    for n in range(minutes):
+        watch.live(watch.now + MINUTE)
+        watch.hear(ModelFinished(agent_id="a", tokens_out=100))
+        watch.hear(calls[n % len(calls)])
+    spent = watch.agent().spending
+    assert spent is not None
+    return spent
+
+
+def finished(tool: str, args: str, result: str) -> ToolFinished:
+    return ToolFinished(agent_id="a", call_id="c", tool=tool, args_digest=args, result_digest=result)
+
+
+@pytest.mark.parametrize(
+    ("calls", "learned"),
+    [
+        ([finished("gh_run", "77", "in progress")], 1),
+        ([finished("gh_run", str(n), str(n)) for n in range(20)], 19),
+        ([finished("gh_run", "77", str(n)) for n in range(20)], 19),
+        ([finished("edit", str(n), "ok") for n in range(20)], 19),
+        ([finished("check_ci", "77", "pending")], 0),
+    ],
+    ids=["the same again", "other calls", "other results", "other arguments", "a declared poll"],
+)
+def test_who_only_looks_whether_a_job_is_done_shows_no_pace_of_work(
+    calls: list[ToolFinished], learned: int
+) -> None:
+    """The first of some equal calls is one like any other; the last minute is not over."""
+    assert worked(*calls, minutes=20).samples == learned
+
+
 @pytest.mark.parametrize(("cap", "total"), CAPS.items())
 @pytest.mark.parametrize(("used", "unnoticed"), [(74, True), (75, False), (90, False)])
 def test_what_comes_near_a_cap_is_noticed(cap: str, total: str, used: int, unnoticed: bool) -> None:
@@ -239,7 +287,7 @@ def test_a_first_minute_at_the_beginning_of_time_is_noticed() -> None:
 @pytest.mark.parametrize(("tokens", "cost"), [(5, 0.0), (0, 0.5), (5, 0.5)])
 def test_what_is_unnoticed_counts_all_the_same(tokens: int, cost: float) -> None:
     quick = Spending(minute_at=START, hour_at=START, tokens=3, cost=0.25)
-    slow = replace(quick)
+    slow = dataclasses.replace(quick)
     assert spending.spend_unnoticed(quick, tokens, cost, POLICY, START + 1)
     spending.spend(slow, tokens, cost, POLICY, START + 1, 0)
     assert quick == slow

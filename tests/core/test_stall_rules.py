@@ -1,15 +1,18 @@
 """Each rule of `core/detectors/stall.py` on its boundary. `test_stall.py` has them in an agent's life."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lifesigns.core.agent import MODEL_CALL, NEVER, Agent, Call, CpuLevel, Work
 from lifesigns.core.detectors import stall
 from lifesigns.core.effects import Finding, Kind, Severity
 from lifesigns.core.health import Doing
-from lifesigns.core.policy import StallPolicy
+from lifesigns.core.policy import HOUR, StallPolicy
+from lifesigns.core.signals import AgentRegistered, DoingChanged, ModelFinished, ToolFinished
+from tests.core.harness import START as BEGIN
+from tests.core.harness import Watch
 
 POLICY = StallPolicy()
 
@@ -65,7 +68,7 @@ def test_one_without_work_stalls_in_nothing() -> None:
     ],
 )
 def test_the_soonest_stall_is_that_of_the_shortest_wait(key: str) -> None:
-    assert stall.soonest(replace(POLICY, **{key: 7.0})) == 7.0  # type: ignore[arg-type]
+    assert stall.soonest(replace(POLICY, **{key: 7.0})) == 7.0
 
 
 @pytest.mark.parametrize(
@@ -244,3 +247,22 @@ def test_activity_of_any_kind_overrules_no_output(activity: str) -> None:
     setattr(one.work, activity, 300.0)
     assert Kind.NO_OUTPUT not in kinds(one, 899.9)
     assert Kind.NO_OUTPUT in kinds(one, 900.0)
+
+
+def test_who_does_nothing_at_all_is_told_so() -> None:
+    watch = Watch()
+    watch.beat(task_id="t")
+    watch.hear(ModelFinished(agent_id="a", tokens_out=5))
+    watch.live(BEGIN + 2 * HOUR)
+    (found,) = watch.agent().findings
+    assert (found.severity, found.text) == (Severity.STUCK, "No tokens used and nothing else done for 2 h.")
+
+
+def test_who_never_beats_is_not_missed_at_its_work() -> None:
+    """It may have ended hours ago: nobody would know."""
+    watch = Watch()
+    watch.hear(AgentRegistered(agent_id="a", beats=False))
+    watch.hear(DoingChanged(agent_id="a", doing=Doing.WORKING))
+    watch.hear(ToolFinished(agent_id="a", call_id="c", tool="ls"))
+    watch.run_until(BEGIN + 4 * HOUR)
+    assert watch.agent().findings == ()

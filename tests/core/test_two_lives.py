@@ -3,10 +3,9 @@
 import pytest
 
 from lifesigns.core.effects import Intervention, NeedsHuman, Respawn, Rung, Stage, StopStranger, Terminate
-from lifesigns.core.health import Health
+from lifesigns.core.health import Health, Phase
 from lifesigns.core.policy import HOUR, MINUTE, Policy
 from lifesigns.core.profiles import profile
-from lifesigns.core.respawn import Phase
 from lifesigns.core.signals import (
     AgentLeft,
     AgentRegistered,
@@ -266,6 +265,19 @@ def test_who_wakes_up_with_its_host_lives_on_and_its_next_crash_is_no_persons_ma
     watch.hear(ProcessExited(agent_id="a", incarnation="i-1", status=1))
     watch.live(watch.now + MINUTE, "b", incarnation="i-1")
     assert len(watch.orders(Respawn, "a")) == 1
+
+
+def test_who_was_last_heard_on_its_host_before_we_slept_shows_no_host_that_is_there() -> None:
+    """The host may have been cut off meanwhile: nobody has found that out yet."""
+    usual = lost()
+    usual.live(usual.now + 5 * MINUTE, "b", incarnation="i-1")
+    (order,) = usual.orders(Respawn, "a")
+    watch = lost()
+    watch.live(order.at - 20, "b", incarnation="i-1")
+    watch.jump_to(watch.now + 5 * MINUTE)
+    watch.run_until(watch.now + 2 * MINUTE)
+    assert not watch.orders(Respawn, "a")
+    assert "may be asleep or cut off" in watch.facts(NeedsHuman, "a")[-1].text
 
 
 def test_if_its_host_falls_silent_too_it_is_not_started_a_second_time() -> None:

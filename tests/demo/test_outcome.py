@@ -27,7 +27,7 @@ from lifesigns.demo.fleet import FLEET
 from lifesigns.demo.outcome import Outcome, is_right
 from lifesigns.events import event_of
 from lifesigns.views import AgentHealth
-from lifesigns.views.events import event_view
+from lifesigns.views.builders.events import event_view
 
 MEMBERS = {member.id: member for member in FLEET}
 SILENCE = Finding(Kind.SILENCE, 1.0, Severity.DISCONNECTED, "Nothing heard.")

@@ -25,7 +25,7 @@ from lifesigns.core.effects import (
 from lifesigns.core.health import Cause, Health
 from lifesigns.demo.story import sentence_of
 from lifesigns.events import event_of
-from lifesigns.views.events import event_view
+from lifesigns.views.builders.events import event_view
 
 LOOP = Finding(Kind.LOOPING, 1.0, Severity.STUCK, "search was called 8 times.")
 NOTICE = Finding(Kind.LOOPING, 1.0, Severity.NOTICE, "search was called 4 times.")

@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 
 from lifesigns.core import effects, signals
 from lifesigns.core.health import Cause, Doing, Health
-from lifesigns.wire.signals import SIGNAL_TYPES
+from lifesigns.wire.signals import signal_types
 from tests.docs.pages import ROOT
 
 ENGINE = (ROOT / "docs/reference/engine.md").read_text(encoding="utf-8")
@@ -21,12 +21,12 @@ SHARED = {"Report", "AgentSignal", "OrderOutcome", "PersonActed", "Metrics", "Fa
 
 
 def classes(module: object) -> set[str]:
-    """The dataclasses a module makes, without those that others are made of."""
+    """The values a module makes, without those that others are made of."""
     return {
         name
         for name, thing in vars(module).items()
         if isinstance(thing, type)
-        and hasattr(thing, "__dataclass_fields__")
+        and hasattr(thing, "__struct_fields__")
         and thing.__module__ == getattr(module, "__name__", "")
     } - SHARED
 
@@ -36,7 +36,7 @@ def test_every_signal_has_its_row(name: str) -> None:
     assert f"| `{name}` |" in ENGINE
 
 
-@pytest.mark.parametrize("shape", SIGNAL_TYPES, ids=lambda shape: str(shape.__struct_config__.tag))
+@pytest.mark.parametrize("shape", signal_types(), ids=lambda shape: str(shape.__struct_config__.tag))
 def test_every_field_of_a_signal_is_in_its_row_and_no_other(shape: type[Struct]) -> None:
     (row,) = re.findall(rf"^\| `{shape.__struct_config__.tag}` \|(.*?)\|", HTTP, re.MULTILINE)
     fields = {field.encode_name for field in structs.fields(shape)} - {"agent_id", "incarnation"}

@@ -105,6 +105,8 @@ OF_THE_HUB: list[e.Fact] = [
     h.SilenceMade(5.0, "s-1", "ann", ("build-*",), ("stuck_agent",), ("coder",), "moving", "2026"),
     h.SilenceEnded(5.0, "s-1", "ann"),
     h.HubForgotten(5.0, "hub-2", "ann"),
+    h.HubDrained(5.0, "hub-2", "ann"),
+    h.HubResumed(5.0, "hub-2", "ann"),
     h.AuditRetired(5.0, 7, 86400.0),
     h.AuditBroken(5.0, "changed"),
     h.AuditAccepted(5.0, 40, ("7 9f3a",), "ann@home", "restored", "changed"),

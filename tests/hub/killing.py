@@ -11,14 +11,11 @@ import asyncio
 import json
 import os
 import random
-import shlex
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,6 +27,7 @@ from lifesigns.core.beliefs import Beliefs
 from lifesigns.errors import AdapterError
 from lifesigns.hub import memory
 from lifesigns.ports import Event
+from tests.servers.forked import ForkedProcess, forked
 from tests.servers.process import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -216,13 +214,12 @@ def _from(agent_id: str) -> dict[str, str]:
 class Killed:
     """A hub in one state folder, forked anew after each death."""
 
-    def __init__(self, state: Path, forker: subprocess.Popen[bytes]) -> None:
+    def __init__(self, state: Path) -> None:
         self.state = state
         self.port = free_port()
-        self.pid = 0
         self.starts: list[float] = []
         """How long it took to be there again."""
-        self._forker = forker
+        self._process: ForkedProcess | None = None
         (state / "lifesigns.yaml").write_text(json.dumps(CONFIG))
 
     @property
@@ -231,12 +228,10 @@ class Killed:
 
     async def start(self) -> None:
         began_at = time.monotonic()
-        arguments = ["--state", str(self.state), "--port", str(self.port), "--log-level", "error"]
-        arguments += ["--config", str(self.state / "lifesigns.yaml")]
-        assert self._forker.stdin is not None
-        self._forker.stdin.write(shlex.join(arguments).encode() + b"\n")
-        self._forker.stdin.flush()
-        self.pid = await asyncio.to_thread(self._number)
+        where = ("--state", str(self.state), "--port", str(self.port), "--log-level", "error")
+        config = ("--config", str(self.state / "lifesigns.yaml"))
+        log = self.state / "forked.log"
+        self._process = forked("serve", *where, *config, cwd=self.state, env=os.environ, log=log)
         connection = HttpConnection(Target.of(self.url), None)
         try:
             async with asyncio.timeout(READY_WITHIN):
@@ -251,27 +246,16 @@ class Killed:
 
     async def kill(self) -> None:
         """As nobody can prevent."""
-        os.kill(self.pid, signal.SIGKILL)
-        assert await asyncio.to_thread(self._number) == -signal.SIGKILL
+        assert self._process is not None
+        self._process.kill()
+        status = await asyncio.to_thread(self._process.wait)
+        assert status == -signal.SIGKILL, (self.state / "forked.log").read_text()[-2000:]
 
-    def _number(self) -> int:
-        assert self._forker.stdout is not None
-        line = self._forker.stdout.readline()
-        assert line, (self.state / "forker.log").read_text()[-2000:]
-        return int(line)
-
-
-@contextmanager
-def forker(log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    pipe, command = subprocess.PIPE, [sys.executable, "-m", "tests.hub.forking"]
-    with (
-        log.open("wb") as errors,
-        subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=errors) as process,
-    ):
-        try:
-            yield process
-        finally:
-            process.kill()
+    def close(self) -> None:
+        """Whatever became of it."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
 
 
 @dataclass
@@ -290,8 +274,8 @@ class Story:
 async def story(state: Path, *, kills: int, seed: int) -> Story:
     """Kill a hub so often, at moments of chance, and look after each death whether everything promised is there."""
     chance, promises, told = random.Random(seed), Promises(), Story()
-    with forker(state / "forker.log") as forks:
-        hub = Killed(state, forks)
+    hub = Killed(state)
+    with closing(hub):
         await hub.start()
         fleet = Fleet(hub.url, (state / "admin.token").read_text().strip(), promises)
         async with fleet.alive():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.errors import AdapterError, WireError

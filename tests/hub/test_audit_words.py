@@ -1,8 +1,7 @@
 """Audited acts as people read them: who did what."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from lifesigns.core import effects as e
 from lifesigns.core.health import Health
@@ -10,7 +9,7 @@ from lifesigns.events import event_of
 from lifesigns.events import hub_facts as h
 from lifesigns.hub.audit.records import AUDITED, audit_record
 from lifesigns.ports import AuditRecord, Event
-from lifesigns.views import audit
+from lifesigns.views.builders import audit
 
 DONE: list[tuple[e.Fact, str, str]] = [
     (e.Intervention(1.0, "a", "o", e.Rung.NUDGE, e.Stage.ORDERED, 1, "hello", "ann"), "ann", "nudge ordered"),
@@ -44,6 +43,8 @@ DONE: list[tuple[e.Fact, str, str]] = [
     (h.SilenceMade(1.0, "s-1", "ann", ("build-*",), until="2026"), "ann", "silence made"),
     (h.SilenceEnded(1.0, "s-1", "ann"), "ann", "silence ended"),
     (h.HubForgotten(1.0, "hub-2", "ann"), "ann", "hub forgotten"),
+    (h.HubDrained(1.0, "hub-2", "ann"), "ann", "hub drained"),
+    (h.HubResumed(1.0, "hub-2", "ann"), "ann", "hub resumed"),
     (h.AuditRetired(1.0, 7, 86400.0), "lifesigns", "entries retired"),
     (h.AuditBroken(1.0, "changed"), "lifesigns", "audit log found broken"),
     (h.AuditAccepted(1.0, 40, (), "ann@home", "restored", "changed"), "ann@home", "audit log accepted"),

@@ -177,7 +177,7 @@ def test_nobody_on_the_bus_can_hide_anothers_beat(messages: list[bytes]) -> None
         step = Doorstep()
         step.shares.share = 1e6  # Its time is of no interest here, only its order.
         for message in messages:
-            step.door._beats("heartbeat.relay:a", message)
+            step.door.hear_beats("heartbeat.relay:a", message)
         await asyncio.sleep(0)
         await until(lambda: not step.door._turns.waiting)
         return step

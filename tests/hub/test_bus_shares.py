@@ -56,11 +56,25 @@ async def test_a_sender_over_its_share_is_dropped_until_it_has_paid_and_the_othe
     assert not some.shares.drops("heartbeat.good")
     assert some.shares.dropped == 2
     assert set(some.put_off) == {"evil"}
+    assert some.all_shares.flooded
     some.now += 60.0
     async with asyncio.timeout(10):
         while some.shares.dropping:  # noqa: ASYNC110 -- it looks again by itself
             await asyncio.sleep(0.01)
     assert not some.shares.drops("heartbeat.evil.2")
+    assert not some.all_shares.flooded
+
+
+async def test_it_does_not_matter_in_which_order_senders_are_dropped() -> None:
+    """For each new list of them the bus compiles an expression, for milliseconds."""
+    lists = set()
+    for names in (("a", "b", "c"), ("c", "a", "b"), ("b", "c", "a")):
+        some = Senders()
+        some.work(0.5, "heartbeat.a")
+        for name in names:
+            some.shares.charge(name, 10.0)
+        lists.add(some.shares.subjects)
+    assert len(lists) == 1
 
 
 async def test_who_takes_its_share_and_no_more_is_never_dropped() -> None:

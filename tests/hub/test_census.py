@@ -6,7 +6,7 @@ from collections import Counter
 
 from lifesigns.core.health import Doing
 from lifesigns.core.signals import AgentLeft, BreakerReported, BreakerState, DoingChanged
-from lifesigns.views.census import FRESH_FOR, FreshCensus, census
+from lifesigns.views.builders.census import FRESH_FOR, FreshCensus, census
 from tests.core.harness import START, Watch
 
 

@@ -8,9 +8,10 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
+from msgspec.structs import replace
 
 from lifesigns.cli.logs import set_up_logs
 from lifesigns.core.agent import Agent

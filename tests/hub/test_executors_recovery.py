@@ -16,9 +16,9 @@ import pytest
 
 from lifesigns.adapters.store.sqlite import SqliteStore
 from lifesigns.core.effects import Order, Respawn
+from lifesigns.core.health import Phase
 from lifesigns.core.policy import Policy
 from lifesigns.core.profiles import profile
-from lifesigns.core.respawn import Phase
 from lifesigns.core.signals import CheckpointSaved, ProcessExited, Signal
 from lifesigns.hub import executors
 from lifesigns.hub.service import Service

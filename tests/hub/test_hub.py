@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from lifesigns.core.effects import SendNudge, SendPing
 from lifesigns.core.health import Health

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from lifesigns.core import effects as e
 from lifesigns.core import signals as s
@@ -38,7 +38,7 @@ histories = st.lists(st.tuples(waits, st.lists(full_beats | others, max_size=4),
 
 
 def beat(agent_id: str = "a", seq: int | None = None, **said: object) -> BeatReceived:
-    return replace(BeatReceived(agent_id, seq, "one"), **said)  # type: ignore[arg-type]
+    return replace(BeatReceived(agent_id, seq, "one"), **said)
 
 
 def heard(chunks: Iterable[Chunk]) -> list[tuple[float, Signal]]:

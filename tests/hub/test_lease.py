@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from lifesigns.hub.lease import GONE_AFTER, LOOKS_MIN, LeaderWatch
+from lifesigns.adapters.store.memory import MemoryStore
+from lifesigns.errors import AdapterError
+from lifesigns.hub import lease as leases
+from lifesigns.hub.lease import DRAINED_AFTER, GONE_AFTER, LOOKS_MIN, LeaderWatch, Lease
 from lifesigns.ports import HubRow
 
 
@@ -59,3 +64,90 @@ def test_another_leader_is_watched_from_its_first_look() -> None:
     watch = LeaderWatch("me")
     looks(watch, [5] * 6)
     assert not watch.is_gone(rows(5, leader="third"), GONE_AFTER)
+
+
+def drained(beat: int, *, leads: bool = True) -> list[HubRow]:
+    return [HubRow("me", 7, "", "", leads=False, drained=True), HubRow("other", beat, "", "", leads=leads)]
+
+
+@pytest.mark.parametrize("leads", [True, False])
+@pytest.mark.parametrize(("at", "gone"), [(DRAINED_AFTER - 0.01, False), (DRAINED_AFTER, True)])
+def test_a_drained_hub_lets_all_others_go_first(at: float, gone: bool, leads: bool) -> None:
+    """Whether the leader died or released its row; but a hub that was to rest is better than none."""
+    watch = LeaderWatch("me")
+    assert not any(watch.is_gone(drained(5, leads=leads), float(n)) for n in range(LOOKS_MIN))
+    assert watch.is_gone(drained(5, leads=leads), at) is gone
+
+
+async def a_lease(store: MemoryStore, name: str, *, drained: bool = False) -> Lease:
+    lease = Lease(store, name, f"http://{name}", "1.0", drained=drained)
+    await lease.may_lead()
+    return lease
+
+
+async def test_a_hub_that_is_started_anew_is_drained_no_more() -> None:
+    """Unless its process goes on: it remembers."""
+    store = MemoryStore("hubs")
+    await a_lease(store, "me")
+    await store.drain("me")
+    assert not (await a_lease(store, "me")).drained
+    assert (await a_lease(store, "me", drained=True)).drained
+
+
+async def test_a_drained_leader_goes_only_when_another_can_take_over() -> None:
+    store = MemoryStore("hubs")
+    leader = await a_lease(store, "leader")
+    await store.open()
+    await store.drain("leader")
+    holding = asyncio.create_task(leader.hold())
+    await asyncio.sleep(0.05)
+    assert not leader.wanted.is_set()
+    holding.cancel()
+    other = MemoryStore("hubs")
+    await (await a_lease(other, "other")).may_lead()
+    holding = asyncio.create_task(leader.hold())
+    await asyncio.wait_for(leader.wanted.wait(), 5.0)
+    holding.cancel()
+
+
+async def test_a_leader_hands_over_when_one_that_stands_by_has_copied_everything(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(leases, "FOLLOWED_WITHIN", 0.3)
+    store = MemoryStore("hubs")
+    leader, other = await a_lease(store, "leader"), await a_lease(MemoryStore("hubs"), "other")
+    await store.open()
+    other.copied = 4
+    await other.may_lead()
+    assert not await leader.hand_over(5), "it waits in vain for the fifth commit"
+    other.copied = 5
+    await other.may_lead()
+    assert await leader.hand_over(5)
+
+
+async def test_a_leader_that_cannot_renew_its_row_says_so_after_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody else may lead yet, and it does not know whether anybody reaches it. A single failure means nothing."""
+    monkeypatch.setattr(leases, "RENEW_EVERY", 0.01)
+    monkeypatch.setattr(leases, "TRUST_FOR", 0.1)
+    store = MemoryStore("hubs")
+    leader = await a_lease(store, "leader")
+    await store.open()
+    loop, doubted_at = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
+
+    def doubt() -> None:
+        if not doubted_at.done():
+            doubted_at.set_result(loop.time())
+
+    leader.unrenewed = doubt
+
+    async def away(*_: object) -> list[HubRow]:
+        raise AdapterError("it is away")
+
+    began_at = loop.time()
+    holding = asyncio.create_task(leader.hold())
+    await asyncio.sleep(0.02)
+    monkeypatch.setattr(store, "renew", away)
+    assert await asyncio.wait_for(doubted_at, 5.0) - began_at >= 0.1
+    holding.cancel()

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from lifesigns.core.agent import Agent, Past
 from lifesigns.core.health import Doing, Health
-from lifesigns.views.listing import AgentFilter, neediest, order
+from lifesigns.views.builders.listing import AgentFilter, neediest, order
 
 
 @st.composite

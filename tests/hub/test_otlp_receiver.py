@@ -126,10 +126,12 @@ async def test_a_batch_that_comes_twice_counts_once() -> None:
 
 
 async def test_what_is_remembered_of_calls_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(otlp_receiver, "REMEMBERED_MAX", 10)
+    monkeypatch.setattr(otlp_receiver, "REMEMBERED_MIN", 10)
     async with exporting() as exporter:
-        await exporter.send(*loop_of(50))
-        assert len(exporter.service.otlp_receiver._told) == 10
+        await exporter.send(*loop_of(55))
+        told = exporter.service.otlp_receiver._told
+        assert len(told) == 15
+        assert [f"coder-7 {n:016x}" in told for n in (40, 41, 55)] == [False, True, True]
 
 
 async def test_more_than_fits_is_turned_away_and_nothing_of_it_is_taken(

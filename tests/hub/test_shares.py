@@ -83,7 +83,7 @@ class Thread:
         worked, began, for_good = self.worked, self.clock.now, 0.0
         step = passed = 0.01
         while self.clock.now < began + seconds:
-            spent = self.besides * step
+            spent = self.besides * passed
             wants = dict.fromkeys(self.names, 2 * self.each * step) | {"good": self.good * passed}
             for name, want in wants.items():
                 if want and self.shares.owes(name) <= 0:
@@ -122,6 +122,51 @@ def test_a_thread_that_is_full_of_something_else_leaves_a_share_to_those_who_pay
     thread = Thread(0, good=0.2, besides=0.79)
     thread.run(5.0)
     assert thread.run(5.0)[1] == pytest.approx(0.2, rel=0.05)
+
+
+@pytest.mark.parametrize("skipping", [0.3, 0.4, 0.45])
+def test_beside_a_flood_of_the_bus_one_token_leaves_the_thread_its_idle_moments(skipping: float) -> None:
+    """What is skipped is charged to nobody, as is half of what the token causes. A thread without idle moments is behind, and finds
+    nobody dead."""
+    thread = Thread(1, good=0.01, besides=skipping)
+    thread.shares.flooded = True
+    thread.run(5.0)
+    for _ in range(20):
+        thread.shares.charge(
+            "bus evil", 1.2, fine=True
+        )  # For what was skipped within the last half of a second.
+        busy, for_good = thread.run(0.5)
+        assert busy <= FULL_FROM + 0.12
+        assert for_good >= 0.009
+
+
+def test_beside_a_flood_those_who_pay_have_half_a_share_together_at_least() -> None:
+    thread = Thread(0, good=0.12, besides=0.85)
+    thread.shares.flooded = True
+    thread.run(5.0)
+    assert thread.run(5.0)[1] == pytest.approx(0.12, rel=0.05)
+
+
+def test_beside_a_flood_who_was_held_to_less_does_not_get_a_whole_share_at_once() -> None:
+    """Not even if it used less than all may have together: then the thread is full of the flood."""
+    thread = Thread(1, good=0.01, besides=0.6)
+    thread.shares.flooded = True
+    thread.run(5.0)
+    for _ in range(300):
+        thread.run(0.01)
+        assert thread.shares._level < 0.2
+
+
+def test_who_is_fined_waits_and_has_used_nothing() -> None:
+    """A fine is no work: if it were, all that was worked would seem to be for whoever is dropped anyway."""
+    thread = Thread(5, good=0.01, besides=0.5)
+    thread.shares.flooded = True
+    thread.run(5.0)
+    thread.shares.charge("bus evil", 100.0, fine=True)
+    assert thread.shares.owes("bus evil") > 100.0
+    for _ in range(50):
+        thread.run(0.01)
+        assert thread.shares._level < 0.15
 
 
 async def test_the_steps_of_some_work_are_charged_and_its_waiting_is_not() -> None:

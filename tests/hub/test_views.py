@@ -7,6 +7,8 @@ import msgspec
 from lifesigns import views
 from lifesigns.core.health import Doing, Health
 from lifesigns.core.signals import BreakerReported, BreakerState, DoingChanged
+from lifesigns.views.builders.agents import agent_health
+from lifesigns.views.builders.fleet import fleet_view, hub_health
 from tests.core.harness import START, Watch
 
 
@@ -15,7 +17,7 @@ def test_an_agent_is_shown_with_everything_the_contract_names() -> None:
     watch.live(START + 60, "a", token_count=1200, cost_usd=0.5, host="ws-1", role="active-development")
     watch.hear(BreakerReported(agent_id="a", name="search-api", state=BreakerState.OPEN))
     agent = watch.agent("a")
-    shown = msgspec.to_builtins(views.agent_health(agent, watch.engine.beliefs, watch.now + 1.5))
+    shown = msgspec.to_builtins(agent_health(agent, watch.engine.beliefs, watch.now + 1.5))
     assert {
         "agent_id": "a",
         "state": agent.health,
@@ -36,7 +38,7 @@ def test_a_finding_is_shown_with_its_words_and_numbers() -> None:
     watch = Watch()
     watch.beat("a")
     watch.beat("a", loop_lag_ms=30_000.0)
-    (finding,) = views.agent_health(watch.agent("a"), watch.engine.beliefs, watch.now).findings
+    (finding,) = agent_health(watch.agent("a"), watch.engine.beliefs, watch.now).findings
     assert finding.kind == "freeze"
     assert finding.numbers == {"loop_lag_s": 30.0}
 
@@ -46,7 +48,7 @@ def test_the_fleet_counts_everybody_and_names_who_waits_for_a_person() -> None:
     for name in "abc":
         watch.beat(name)
     watch.hear(DoingChanged(agent_id="b", doing=Doing.WAITING_FOR_HUMAN))
-    hub = views.hub_health(
+    hub = hub_health(
         watch.engine,
         watch.now,
         inbox=0,
@@ -58,6 +60,6 @@ def test_the_fleet_counts_everybody_and_names_who_waits_for_a_person() -> None:
         epoch=1,
         version="0.1.0",
     )
-    fleet = views.fleet_view(watch.engine, hub)
+    fleet = fleet_view(watch.engine, hub)
     assert (fleet.agents, fleet.states[Health.HEALTHY], fleet.waiting_for_human) == (3, 3, ("b",))
     assert not fleet.hub.blind

@@ -37,6 +37,8 @@ class Framework:
     """Answers of the model whose tokens may be told too late for the run."""
     last: tuple[Step, ...] = (Say("done"),)
     """How its model ends a run."""
+    asks: str = "slow"
+    """What its question to a human has in it."""
 
     @property
     def python(self) -> Path:
@@ -58,7 +60,7 @@ FRAMEWORKS: Final = {
         Framework("celery", cannot=dict.fromkeys(("tokens", "limit", "nudge", "ask"), NO_MODEL)),
         Framework("claude_agent_sdk", tokens_late=3),
         Framework("google_adk"),
-        Framework("crewai"),
+        Framework("crewai", asks="Is the answer of its task good enough?"),
         Framework("llama_index"),
         Framework(
             "smolagents", cannot={"ask": NO_QUESTIONS}, last=(Use("final_answer", {"answer": "done"}),)
@@ -109,10 +111,14 @@ class Program:
     def calls(self) -> int:
         return int(self.agent().get("metrics", {}).get("tool_call_count") or 0)
 
+    def evidence(self, kind: str) -> list[Json]:
+        """All that was ever found about it, of this kind."""
+        opened = self.hub.events("FINDING_OPENED", agent=self.agent_id)
+        return [one["data"]["finding"] for one in opened if kind in ("", one["data"]["finding"]["kind"])]
+
     def findings(self) -> list[tuple[str, str]]:
         """Kind and text of all that was ever found about it."""
-        opened = self.hub.events("FINDING_OPENED", agent=self.agent_id)
-        return [(one["data"]["finding"]["kind"], one["data"]["finding"]["text"]) for one in opened]
+        return [(one["kind"], one["text"]) for one in self.evidence("")]
 
     def stages(self) -> list[str]:
         """Of its nudge."""

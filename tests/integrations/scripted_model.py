@@ -308,7 +308,9 @@ def _responses(step: Say | Use, body: Mapping[str, Any]) -> list[dict[str, Any]]
     if isinstance(step, Use):
         tool, args = _shell(body, step)
         item: dict[str, Any] = {"id": _name("fc"), "type": "function_call", "call_id": _name("call")}
-        item |= {"name": tool, "arguments": json.dumps(args), "status": "completed"}
+        namespace, _, name = tool.rpartition(".")  # Codex has some of its tools in one.
+        item |= {"name": name, "arguments": json.dumps(args), "status": "completed"}
+        item |= {"namespace": namespace} if namespace else {}
     else:
         part = {"type": "output_text", "text": step.text, "annotations": []}
         item = {"id": _name("msg"), "type": "message", "role": "assistant", "content": [part]}

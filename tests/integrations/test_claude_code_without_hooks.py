@@ -19,9 +19,12 @@ def test_a_healthy_run_is_told_by_its_telemetry_alone(tmp_path: Path) -> None:
         claude.protocol = "http/json"
         claude.run("work")
         claude.wait_for_calls(20)
+        claude.hub.until(
+            lambda: claude.session()["metrics"]["token_count"] == 21 * 1050,
+            "the last answer of its model is heard",
+        )
         session = claude.session()
         assert (session["state"], session["findings"]) == ("healthy", [])
-        assert session["metrics"]["token_count"] == 21 * 1050
         assert claude.findings() == []
 
 

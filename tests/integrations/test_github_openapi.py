@@ -26,10 +26,13 @@ PRISM = FOLDER / "node_modules/.bin/prism"
 OPENAPI = FOLDER / "node_modules/@octokit/openapi/generated/api.github.com.deref.json"
 REPO, REF = "org/repo", IssueRef("org/repo", 1)
 
-pytestmark = pytest.mark.skipif(
-    not (os.environ.get("LIFESIGNS_INTEGRATIONS") and PRISM.exists() and OPENAPI.exists()),
-    reason="with GitHub's description of its API: make integrations",
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not (os.environ.get("LIFESIGNS_INTEGRATIONS") and PRISM.exists() and OPENAPI.exists()),
+        reason="with GitHub's description of its API: make integrations",
+    ),
+    pytest.mark.timeout(600),  # The proxy reads megabytes of description before it answers.
+]
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +61,7 @@ def proxy(fake: FakeGitHub, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         stderr=log,
     )
     try:
-        until = time.monotonic() + 120
+        until = time.monotonic() + 400
         while True:
             assert process.poll() is None, (folder / "log").read_text()[-2000:]
             assert time.monotonic() < until, "prism did not start"

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from tests.integrations.hooked import recorded
-from tests.journeys.outside import Hub, Json, Refused, serving
+from tests.journeys.outside import Hub, Json, Refused, environment, serving
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="the client of the hooks needs bash")
 
@@ -320,6 +320,50 @@ def test_install_status_and_uninstall(hub: Hub) -> None:
     hub.cli("hooks", "uninstall", "claude-code", HOME=home)
     assert json.loads(path.read_text()) == {}
     assert hub.cli("hooks", "status", "claude-code", check=False, HOME=home).returncode == 1
+
+
+COMMIT = {
+    "tool_name": "Bash",
+    "tool_input": {"command": "git add -A && git commit -m 'Say more'"},
+    "tool_use_id": "t1",
+}
+PRINTED = {
+    "stdout": "[main 1a2b3c4] Say more\n 1 file changed, 1 insertion(+)",
+    "stderr": "",
+    "interrupted": False,
+}
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_commit_is_a_checkpoint_if_that_is_wanted(tmp_path: Path, wanted: bool) -> None:
+    with serving(tmp_path, {"hooks": {"commits_are_checkpoints": wanted}}) as hub:
+        installed(hub)
+        program = Program(hub)
+        program.plays("three-calls", until="PreToolUse")
+        named = {"session_id": SESSION, "cwd": "/home/dev/shop"}
+        program.says({**named, "hook_event_name": "PreToolUse", **COMMIT})
+        done = {**COMMIT, "tool_response": PRINTED}
+        program.says({**named, "hook_event_name": "PostToolBatch", "tool_calls": [done]})
+        agent = MAIN.replace("/", "%2F")
+        hub.until(lambda: (hub.agent(agent) or {})["metrics"]["tool_call_count"] == 1, "the call is heard")
+        assert ((hub.agent(agent) or {})["last_checkpoint"] is not None) == wanted
+
+
+def test_the_two_commands_of_the_readme_may_be_pasted_together(tmp_path: Path) -> None:
+    """The second waits for the hub that the first one has just started."""
+    hub = Hub(tmp_path)
+    install = [sys.executable, "-m", "lifesigns", "hooks", "install", "claude-code"]
+    env = environment(LIFESIGNS_STATE=str(hub.state), HOME=str(tmp_path))
+    with subprocess.Popen(install, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        try:
+            assert run.stderr is not None
+            assert "waiting for one to start" in run.stderr.readline()
+            hub.launch()
+            out, err = run.communicate(timeout=60)
+        finally:
+            hub.end()
+    assert (run.returncode, err) == (0, "")
+    assert "has the hooks now" in out
 
 
 def test_a_settings_file_that_cannot_be_read_is_left_alone(hub: Hub) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.integrations.coders import CODERS, Coder
-from tests.integrations.scripted_model import Refuse, Say, Step, ask_sh, sh
+from tests.integrations.scripted_model import Refuse, Say, Step, Use, ask_sh, sh
 from tests.integrations.watched_coder import HANG, IMPATIENT, STARTS_WITHIN, needs_coders, watched
 
 pytestmark = needs_coders
@@ -50,6 +50,17 @@ def test_a_healthy_run_of_twenty_calls_is_an_agent_without_a_finding(coder: Code
         assert agent["metrics"]["error_count"] == 0
         assert one.findings() == []
         assert one.hub.disconnected() == set()
+
+
+def test_a_commit_is_a_checkpoint_if_that_is_wanted(coder: Coder, tmp_path: Path) -> None:
+    """Seen while it works on: a session at rest owes none, and shows none."""
+    commit = "git -c user.name=me -c user.email=me@example.com commit -m Begin"
+    begin = sh("git init -q . && echo one > notes && git add notes && git status")
+    steps: list[Step] = [begin, sh(commit), sh(HANG), Say("done")]
+    with watched(coder, tmp_path, {"commit": steps}, {"hooks": {"commits_are_checkpoints": True}}) as one:
+        one.start("commit")
+        one.until_it_works(2)
+        one.hub.until(lambda: one.agent()["last_checkpoint"] is not None, "the commit is a checkpoint")
 
 
 def test_the_same_failing_call_over_and_over_is_a_loop_and_the_model_is_told(
@@ -159,3 +170,50 @@ def test_a_breaker_that_a_person_opened_denies_the_call(coder: Coder, tmp_path: 
         one.hub.post(f"/api/v1/breakers/{coder.shell}/open", {"reason": "no more of this"})
         said = f"The breaker '{coder.shell}' is open"
         one.hub.until(lambda: one.model.told(said), "the model is told", STARTS_WITHIN)
+
+
+def _given(tool: str, kind: str) -> list[Step]:
+    """A task for a subagent of this kind, to whose end its parent waits."""
+    return [Use(tool, {"description": "look", "prompt": "play sub", "subagent_type": kind})]
+
+
+SUBAGENTS: dict[str, tuple[str, list[Step]]] = {
+    "claude-code": ("general-purpose", _given("Task", "general-purpose")),
+    "qwen": ("general-purpose", _given("agent", "general-purpose")),
+    "opencode": ("general", _given("task", "general")),
+    "codex": (  # Parent and child work side by side.
+        "default",
+        [
+            Use("multi_agent_v1.spawn_agent", {"message": "play sub"}),
+            *(sh(f"timeout 3 tail -f /dev/null; echo {n}") for n in range(12)),
+        ],
+    ),
+}
+"""By program: the kind of a subagent, and how its model has one work. In the others the calls of subagents are those of the session."""
+
+
+@pytest.mark.parametrize("name", SUBAGENTS)
+def test_a_subagent_is_an_agent_of_its_own_with_a_parent(name: str, tmp_path: Path) -> None:
+    kind, given = SUBAGENTS[name]
+    scripts: dict[str, list[Step]] = {
+        "parent": [*given, Say("back")],
+        "sub": [sh("echo one"), sh("timeout 7 tail -f /dev/null; true"), Say("found")],
+    }
+    with watched(CODERS[name], tmp_path, scripts) as one:
+        process = one.start("parent")
+        one.hub.until(lambda: len(one.agents()) == 2, "both are known", STARTS_WITHIN)
+        child = one.agents()[1]["agent_id"]
+        assert child.startswith(f"{one.agent()['agent_id']}/{kind}-")
+
+        def beats() -> object:
+            return one.agents()[1]["metrics"]["total_heartbeats"]
+
+        one.hub.until(beats, "the subagent beats", STARTS_WITHIN)
+        said = one.hub.get(f"/api/v1/agents/{child.replace('/', '%2F')}/heartbeat")
+        assert said["beat"]["metadata"]["parent"] == one.agent()["agent_id"]
+        one.wait(process)
+        one.hub.until(
+            lambda: [agent["state"] for agent in one.agents()] == ["terminated", "terminated"], "both left"
+        )
+        assert [agent["metrics"]["tool_call_count"] for agent in one.agents()] == [len(given), 2]
+        assert one.findings() == []

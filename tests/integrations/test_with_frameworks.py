@@ -67,8 +67,13 @@ def test_the_same_failing_call_eight_times_is_a_loop(watched: Watched, framework
 @each("hang")
 def test_a_tool_that_hangs_is_a_finding(watched: Watched, framework: Framework) -> None:
     with running(*watched, framework, "hang") as program:
-        program.until(lambda: any(kind == "long_call" for kind, _ in program.findings()), "the hang is found")
-        assert "hang" in next(text for kind, text in program.findings() if kind == "long_call")
+
+        def found() -> list[str]:
+            """Not a model call that a busy machine made slow."""
+            return [one["text"] for one in program.evidence("long_call") if "hang" in one["text"]]
+
+        program.until(found, "the hang is found")
+        assert "for 3.0 s, longer than its bound of 3.0 s." in found()[0]
 
 
 @each("kill")
@@ -77,12 +82,17 @@ def test_a_killed_process_is_found_within_seconds(watched: Watched, framework: F
         program.until(lambda: program.calls() >= 1, "it works")
         os.killpg(program.process.pid, signal.SIGKILL)
         program.until(lambda: program.state() == "disconnected", "it is found dead", within=20)
+        program.until(
+            lambda: program.evidence("silence")[-1]["severity"] == "disconnected", "its evidence is stored"
+        )
+        assert program.evidence("silence")[-1]["text"].startswith("Nothing heard for ")
 
 
 @each("ask")
 def test_a_run_that_asks_a_human_waits_for_one(watched: Watched, framework: Framework) -> None:
     with running(*watched, framework, "ask") as program:
         program.until(lambda: program.agent().get("doing") == "waiting_for_human", "it waits")
+        program.until(lambda: framework.asks in program.agent()["doing_note"], "it says for what")
         life = program.agent()["incarnation"]
         program.answer()
         assert "ended: " in program.wait()
@@ -97,6 +107,7 @@ def test_a_rate_limit_parks_it_and_is_no_finding(watched: Watched, framework: Fr
         program.wait()
         program.until(lambda: program.state() == "terminated", "it left")
         assert program.agent()["doing"] == "rate_limited"
+        assert "rate_limit" in program.agent()["doing_note"]
         assert program.findings() == []
 
 
@@ -118,6 +129,7 @@ def test_a_stop_ends_the_run(watched: Watched, framework: Framework) -> None:
         program.until(lambda: program.calls() >= 3, "it works")
         hub.cli("terminate", program.agent_id, "--reason", "enough", "--yes")
         program.until(lambda: program.state() == "terminated", "it is stopped")
+        assert "enough" in program.agent()["doing_note"]
         program.wait()
         assert program.calls() < 60
         assert program.findings() == []
@@ -152,7 +164,7 @@ def test_a_handoff_is_the_phase_of_the_run(watched: Watched) -> None:
             if not program.agent():
                 return None
             beat = hub.get(f"/api/v1/agents/{program.agent_id}/heartbeat")["beat"]
-            return beat and beat["phase"]
+            return beat and beat.get("phase")  # Before the first run has begun there is none.
 
         program.until(lambda: phase() == "worker", "the worker goes on")
         assert "ended: done" in program.wait()

@@ -33,6 +33,10 @@ class TracedClaude(Watched):
             "OTEL_EXPORTER_OTLP_PROTOCOL": self.protocol,
             "OTEL_EXPORTER_OTLP_ENDPOINT": self.hub.url,
             "OTEL_EXPORTER_OTLP_HEADERS": f"Authorization=Bearer%20{self.hub.token}",
+            # Its model has the tools of a server that is slow to start on a busy machine from its first call on.
+            "MCP_CONNECTION_NONBLOCKING": "false",
+            "MCP_CONNECT_TIMEOUT_MS": "180000",
+            "MCP_TIMEOUT": "180000",
         }
 
     def mcp_config(self, agent_id: str, way: str) -> Path:

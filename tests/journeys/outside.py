@@ -5,7 +5,7 @@
         hub.until(lambda: hub.health("coder") == "healthy", "coder is healthy")
         agent = hub.python("agent.py", '''import lifesigns ...''')
 
-A hub is `lifesigns serve` in a process of its own, on a free port, with its state in `folder`. It can be stopped, killed,
+A hub is `lifesigns serve` in a process of its own (a fork of one that has loaded it, see `tests/servers/forked.py`), on a free port, with its state in `folder`. It can be stopped, killed,
 frozen and started again on the same port. Every process started through it has ended when the block ends.
 """
 
@@ -25,6 +25,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
+
+from tests.servers.forked import ForkedProcess, forked
 
 BOUND: Final = 60.0
 """For one condition. It takes seconds; the rest is for a machine that is busy."""
@@ -87,9 +89,14 @@ class Hub:
             written = folder / "lifesigns.yaml"
             written.write_text(json.dumps(config))  # JSON is YAML.
             self._options += ["--config", str(written)]
-        self._processes: list[subprocess.Popen[str]] = []
+        self._processes: list[subprocess.Popen[str] | ForkedProcess] = []
         self._logs: dict[int, Path] = {}
-        self.process: subprocess.Popen[str] | None = None
+        self.process: ForkedProcess | None = None
+
+    @property
+    def store(self) -> str:
+        """Its address, if it is set in the environment."""
+        return self._env["LIFESIGNS_STORE"]
 
     # --- the hub's own life -------------------------------------------------------------------------
 
@@ -99,15 +106,10 @@ class Hub:
 
     def launch(self) -> None:
         """Start it, without waiting until it judges."""
-        command = ["serve", "--port", str(self.port), "--state", self._state_typed, *self._options]
-        with self.log.open("a") as log:
-            self.process = self._spawn(
-                [sys.executable, "-m", "lifesigns", *command],
-                stdout=log,
-                stderr=log,
-                cwd=self.folder,
-                env=environment(**self._env),
-            )
+        command = ("serve", "--port", str(self.port), "--state", self._state_typed, *self._options)
+        self.log.touch()
+        self.process = forked(*command, cwd=self.folder, env=environment(**self._env), log=self.log)
+        self._processes.append(self.process)
 
     def stop(self) -> None:
         """As Ctrl-C does."""

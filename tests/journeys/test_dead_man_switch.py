@@ -68,7 +68,7 @@ def checked(hub: Hub) -> tuple[str, str]:
 
 def judges(hub: Hub) -> bool:
     try:
-        return bool(hub.get("/readyz"))
+        return bool(hub.get("/readyz")["status"] == "ok")
     except (Refused, OSError):
         return False
 

@@ -53,8 +53,8 @@ time.sleep(600)
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return shlex.join(memory_server(tmp_path_factory.mktemp("server-memory")))
+def server() -> str:
+    return shlex.join(memory_server())
 
 
 def kept(file: Path) -> dict[str, str]:
@@ -116,3 +116,90 @@ def test_what_the_document_types_at_the_memory_server_is_done_by_our_commands(
     assert typed("list", "task-sentinel/workers/*/heartbeat").stdout.split() == [
         "task-sentinel/workers/worker-local-1/heartbeat"
     ]
+
+
+def scraped(hub: Hub, name: str, worker: str) -> float | None:
+    """One number of a worker, as Prometheus would read it."""
+    for line in str(hub.get("/metrics")).splitlines():
+        if line.startswith(f'{name}{{agent="{worker}"}} '):
+            return float(line.rpartition(" ")[2])
+    return None
+
+
+def test_metrics_are_a_time_series_at_the_hub_under_the_keys_of_the_document_and_in_prometheus(
+    tmp_path: Path,
+) -> None:
+    """ "Example heartbeat" posted as it stands there, "Metrics collection" and "Monitoring and debugging" looked up, without any server but ours."""
+    heartbeat = {
+        "worker_id": "worker-local-1",
+        "timestamp": int(time.time() * 1000),
+        "health_status": "healthy",
+        "current_tasks": ["task-123", "task-456"],
+        "capacity_available": 3,
+        "metrics": {
+            "cpu_usage": 45.2,
+            "memory_usage": 2048,
+            "tasks_completed": 42,
+            "tasks_failed": 2,
+            "uptime": 7200,
+        },
+    }
+    series = "task-sentinel/metrics/heartbeats/worker-local-1/"
+    with serving(tmp_path) as hub:
+        hub.post("/api/v1/beats", heartbeat)
+        hub.post("/api/v1/beats", {"agent_id": "no-worker"})
+
+        def listed(pattern: str) -> list[str]:
+            return hub.cli("memory", "list", pattern).stdout.split()
+
+        assert listed("task-sentinel/workers/*/heartbeat") == [
+            "task-sentinel/workers/no-worker/heartbeat",
+            "task-sentinel/workers/worker-local-1/heartbeat",
+        ]
+        seen = json.loads(hub.cli("memory", "get", "task-sentinel/workers/worker-local-1/heartbeat").stdout)
+        assert {**seen, "timestamp": 0} == {**heartbeat, "timestamp": 0}
+        hub.until(lambda: listed(f"{series}*"), "the series has an entry", 90)
+        key = listed(f"{series}*")[0]
+        at = int(key.removeprefix(series))
+        assert abs(at - heartbeat["timestamp"]) <= 120_000  # type: ignore[operator]
+        assert json.loads(hub.cli("memory", "get", key).stdout) == {
+            "timestamp": at,
+            "health_status": "healthy",
+            "task_count": 2,
+            "capacity_available": 3,
+            "metrics": heartbeat["metrics"],
+        }
+        assert hub.cli("memory", "get", f"{series}17", check=False).returncode == 1
+        for name, wanted in (
+            ("cpu_percent", 45.2),
+            ("memory_bytes", 2048 * 1024 * 1024),
+            ("tasks", 2),
+            ("capacity_available", 3),
+            ("tasks_completed_total", 42),
+            ("tasks_failed_total", 2),
+        ):
+            assert scraped(hub, f"lifesigns_worker_{name}", "worker-local-1") == wanted
+            assert scraped(hub, f"lifesigns_worker_{name}", "no-worker") is None
+        hub.stop()
+        hub.start()
+        assert key in listed(f"{series}*"), "it is still there after a restart"
+
+
+def test_a_list_that_leaves_workers_out_says_so(tmp_path: Path) -> None:
+    """A list looks at the series of at most 200 workers; it used to look complete."""
+    with serving(tmp_path) as hub:
+
+        def listed(pattern: str) -> tuple[bool, int]:
+            found = hub.get(f"/api/v1/memory/keys?pattern={pattern}")
+            return found["complete"], found["workers_left_out"]
+
+        hub.post("/api/v1/beats", [{"agent_id": f"w-{n:03}"} for n in range(200)])
+        assert listed("*") == (True, 0)
+        hub.post("/api/v1/beats", [{"agent_id": f"w-{n:03}"} for n in range(200, 203)])
+        assert listed("*") == (False, 3)
+        assert listed("task-sentinel/metrics/heartbeats/w-2*") == (True, 0)
+        assert listed("task-sentinel/workers/*") == (True, 0)
+        told = hub.cli("memory", "list")
+        assert sum(key.endswith("/heartbeat") for key in told.stdout.split()) == 203
+        assert told.stderr == "The series of 3 workers more were not looked at: narrow the pattern.\n"
+        assert hub.cli("memory", "list", "task-sentinel/workers/*").stderr == ""

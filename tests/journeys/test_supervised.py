@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -149,3 +151,57 @@ exit 1
         )
         until(lambda: run.poll() is not None, "the second life has ended")
         assert lives.read_text().splitlines() == ["from the beginning", "step-12"]
+
+
+ASKS = """
+import sys
+from pathlib import Path
+
+print("got", input("Do you want to proceed? [y/N] "))
+Path(sys.argv[1]).write_text("answered")
+"""
+
+
+def test_a_nudge_is_not_typed_into_a_question(tmp_path: Path) -> None:
+    """A program that waits at its terminal waits for a human, and a nudge with Enter would answer for them."""
+    (tmp_path / "agent.py").write_text(ASKS)
+    answered = tmp_path / "answered"
+    ours, its = pty.openpty()
+    with serving(tmp_path) as hub:
+        options = ("--id", "asker", "--nudge", "stdin", "--idle-after", "1")
+        command = (
+            "lifesigns",
+            "run",
+            *options,
+            "--",
+            sys.executable,
+            str(tmp_path / "agent.py"),
+            str(answered),
+        )
+        run = subprocess.Popen(
+            [sys.executable, "-m", *command],
+            env=environment(**hub.environ),
+            preexec_fn=lambda: os.login_tty(its),  # Its own terminal, as a person has one.
+        )
+        try:
+            hub.until(
+                lambda: (hub.agent("asker") or {}).get("doing") == "waiting_for_human", "it waits for a human"
+            )
+            hub.post("/api/v1/agents/asker/nudge", {"message": "How is it going?"})
+            hub.until(lambda: nudges(hub) - {"ordered"}, "the nudge has an outcome")
+            assert nudges(hub).isdisjoint({"delivered", "seen", "answered"})
+            assert not answered.exists()
+            os.write(ours, b"yes\r")
+            hub.until(answered.exists, "a person's answer arrives")
+            assert run.wait(60) == 0
+        finally:
+            run.kill()
+            run.wait()
+            os.close(ours)
+            os.close(its)
+
+
+def nudges(hub: Hub) -> set[str]:
+    """What became of the nudges."""
+    told = [event["data"] for event in hub.events("INTERVENTION", "NUDGE_SENT", agent="asker")]
+    return {data.get("stage", "ordered") for data in told if data.get("rung", "nudge") == "nudge"}

@@ -54,7 +54,7 @@ def test_a_good_bye_that_met_no_hub_is_told_by_the_next_process(tmp_path: Path) 
     """It ended well while the hub was away: nobody is asked about it."""
     with serving(tmp_path) as hub:
         agent = hub.python("ends.py", WAITS_FOR_FILE)
-        hub.until(lambda: hub.health("ends") == "healthy", "it is healthy")
+        hub.until(lambda: hub.events(agent="ends"), "it is healthy, and the store has it")
         hub.kill()
         (tmp_path / "end").touch()
         assert agent.wait(30) == 0

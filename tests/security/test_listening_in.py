@@ -208,11 +208,11 @@ async def test_an_address_that_is_written_in_another_way_is_the_same_address() -
 
 
 async def test_what_is_wrong_with_a_token_is_not_told(hub: RunningHub) -> None:
-    """Unknown, revoked, too old or another id: the answer is the same, byte by byte."""
+    """Unknown, revoked, too old or another id: the answer to the same request is the same, byte by byte."""
     token = await hub.token_for(Role.VIEWER)
     assert (await hub.http.delete(f"/api/v1/tokens/{token.split('_')[1]}")).status_code == 204
     told = {
-        (await raw(hub, request(hub, Authorization=f"Bearer {one}")))
+        (await raw(hub, request(hub, Authorization=f"Bearer {one}", X_Request_Id="one")))
         for one in (token, token[:-1] + "0", hub.token[:-1] + "x", "ls_00000000_" + "0" * 64, "x")
     }
     assert len(told) == 1

@@ -7,7 +7,6 @@ ours are replaced by one that writes down its arguments. Whatever is said, only 
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 import shlex
 import sys
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from msgspec.structs import replace
 
 from lifesigns.adapters.executors import respawn_command
 from lifesigns.adapters.executors.cleanup_command import CleanupCommand
@@ -130,7 +130,7 @@ async def test_no_hostile_fact_makes_a_recipe_do_harm(
         else CleanupCommand(command, tmp_path / "state")
     )
     for number, value in enumerate(["", *HOSTILE]):
-        said = dataclasses.replace(order(recipe.section, fact, value), order_id=f"1-{100 + number}")
+        said = replace(order(recipe.section, fact, value), order_id=f"1-{100 + number}")
         with suppress(AdapterError):
             await asyncio.wait_for(hand.carry_out(said), 30)
     assert (

@@ -15,13 +15,13 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.adapters.store.postgres import PostgresStore

@@ -18,14 +18,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import grpc  # type: ignore[import-untyped]
 import httpx2
 import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc  # type: ignore[import-untyped]
 
-from lifesigns.assembly.observing import ServiceHealth
 from lifesigns.config.values import Limits
 from lifesigns.hub import token_watch
-from lifesigns.hub.principals import Role
 from tests.cli.hub import HubInThread, hub_in_thread
+from tests.journeys.outside import free_port, serving
 from tests.web.hub import RunningHub, running_hub
 
 DAY = 86400.0
@@ -207,12 +208,29 @@ def until(holds: Callable[[], bool]) -> None:
 # --- 5. gRPC ---------------------------------------------------------------------------------------------------
 
 
-async def test_who_may_list_all_agents() -> None:
-    async with running_hub() as hub:
-        health = ServiceHealth(hub.service)
-        agent, viewer = await hub.token_for(Role.AGENT, "a"), await hub.token_for(Role.VIEWER)
-        assert [health.may_list(f"Bearer {token}") for token in (agent, viewer, hub.token, "")] == [
-            *(False, True, True, False)
-        ]
-        assert not health.may_list("")
-        assert not health.may_list(viewer)
+def test_who_may_list_all_agents(tmp_path: Path) -> None:
+    """A client of gRPC asks the hub as it is started: everybody got the list once."""
+    with serving(tmp_path, None, "--grpc", str(port := free_port())) as hub:
+        hub.post("/api/v1/beats", {"agent_id": "coder-7"})
+        tokens = {
+            role: str(hub.post("/api/v1/tokens", {"role": role, "name": role, **more})["token"])
+            for role, more in (("agent", {"agents": "coder-*"}), ("viewer", {}))
+        }
+
+        def listed(authorization: str) -> set[str] | None:
+            """What is told; None if that is refused."""
+            with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+                said = (("authorization", authorization),) if authorization else ()
+                try:
+                    answer = health_pb2_grpc.HealthStub(channel).List(
+                        health_pb2.HealthListRequest(), metadata=said, timeout=30
+                    )
+                except grpc.RpcError as error:
+                    return None if error.code() is grpc.StatusCode.UNAUTHENTICATED else {str(error)}
+                return set(answer.statuses)
+
+        assert listed("") is None
+        assert listed(tokens["viewer"]) is None, "a token without its scheme"
+        assert listed(f"Bearer {tokens['agent']}") is None
+        for token in (tokens["viewer"], hub.token):
+            assert "coder-7" in (listed(f"Bearer {token}") or ())

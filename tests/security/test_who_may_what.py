@@ -317,12 +317,16 @@ async def test_who_writes_to_whom_is_nobody_elses_business(path: str) -> None:
         await furnish(hub)
         method = "DELETE" if path.endswith("m-1") else "POST"
         body = {"agent_id": "evil", "to": "evil", "message_id": "m-1"}
-        answer = await evil.request(method, path, json=None if method == "DELETE" else body)
+        named = {"x-request-id": "r-1"}
+        answer = await evil.request(method, path, json=None if method == "DELETE" else body, headers=named)
         assert answer.status_code in (404, 409)
         assert "victim" not in answer.text
         assert "friend" not in answer.text
         if path != "/api/v1/messages":
             unknown = await evil.request(
-                method, path.replace("m-1", "m-2"), json=body if method == "POST" else None
+                method,
+                path.replace("m-1", "m-2"),
+                json=body if method == "POST" else None,
+                headers=named,
             )
             assert unknown.text == answer.text.replace("m-1", "m-2")

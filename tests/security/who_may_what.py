@@ -80,6 +80,8 @@ GET /api/v1/tasks/{task_id}/checkpoints
 GET /api/v1/tasks/{task_id}/recovery
 GET /api/v1/recoveries
 GET /api/v1/claims/recovered
+GET /api/v1/memory/keys
+GET /api/v1/memory/value
 GET /api/v1/messages
 GET /api/v1/audit
 GET /api/v1/audit/checkpoint
@@ -113,6 +115,8 @@ POST /api/v1/tasks/{task_id}/recover
 
 ADMINISTER: Final = """
 DELETE /api/v1/hubs/{name}
+POST /api/v1/hubs/{name}/drain
+DELETE /api/v1/hubs/{name}/drain
 GET /api/v1/tokens
 POST /api/v1/tokens
 POST /api/v1/keys

@@ -5,28 +5,32 @@
 An invariant that no broken engine can violate checks nothing. The list at the end names them all.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import dataclasses
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from lifesigns.core import judgement
+from lifesigns.core import judgement, rebalancing, second_opinion
 from lifesigns.core import ladder as ladder_module
 from lifesigns.core.agent import Agent
 from lifesigns.core.awareness import Awareness
-from lifesigns.core.detectors import looping
+from lifesigns.core.claims import Claims
+from lifesigns.core.detectors import looping, waits
 from lifesigns.core.effects import Finding, Flip, Kind, Rung, Severity
 from lifesigns.core.fleet import Fleet
 from lifesigns.core.handlers.admission import Admission
-from lifesigns.core.health import Cause, Health
+from lifesigns.core.health import Cause, Health, Phase
 from lifesigns.core.judgement import Judge
 from lifesigns.core.ladder import Ladder
 from lifesigns.core.outbox import Outbox
 from lifesigns.core.pace import Pace
 from lifesigns.core.policy import FleetPolicy, LadderPolicy, Policy, RespawnPolicy
-from lifesigns.core.respawn import Lineage, Phase, Respawns
+from lifesigns.core.rebalancing import Rebalancing
+from lifesigns.core.respawn import Lineage, Respawns
 from lifesigns.core.watching import Watching
 from lifesigns.simulation import Faults, Report, SimulationConfig, simulate
 from lifesigns.simulation.invariants import LAWS
@@ -35,6 +39,8 @@ from lifesigns.simulation.truth import Illness
 
 Break = Callable[[pytest.MonkeyPatch], None]
 HOUR = 3600.0
+MOVED = (Illness.CRASH, Illness.FREEZE, Illness.ERRORS)
+"""Illnesses in which workers lose their jobs, or are asked for them."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,9 @@ class Mutation:
     days: float = 0.3
     failure_every: float = 2 * HOUR
     seeds: tuple[int, ...] = (1, 2, 3)
+    zones: int = 1
+    moves: int = 0
+    """Tasks that may be moved in a minute. With any, half the agents claim jobs."""
 
     def run(self, seed: int) -> Report:
         return simulate(
@@ -61,6 +70,8 @@ class Mutation:
                 ills=self.ills,
                 failure_every=self.failure_every,
                 quiet_for=HOUR,
+                zones=self.zones,
+                fleet=FleetPolicy(moves_per_minute=self.moves),
             )
         )
 
@@ -228,8 +239,9 @@ def a_life_that_was_ended_is_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def who_waits_is_held_to_loop(patch: pytest.MonkeyPatch) -> None:
-    """There is no polling: the same question and the same answer are a loop."""
+    """There is no polling and no waiting: the same question and the same answer are a loop."""
     patch.setattr(looping, "excused", lambda call_history, call, policy, now: False)
+    patch.setattr(waits, "waits", lambda *told: False)
 
 
 def what_is_left_stays_open(patch: pytest.MonkeyPatch) -> None:
@@ -274,6 +286,53 @@ def nobody_waits_for_approval(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Respawns, "step", start)
 
 
+def nobody_else_is_asked(patch: pytest.MonkeyPatch) -> None:
+    """No second opinion: what this hub does not hear is dead."""
+    patch.setattr(second_opinion, "doubt", lambda suspicion, zones: second_opinion.NO_DOUBT)
+
+
+def a_zone_that_cannot_be_asked_hears_nobody(patch: pytest.MonkeyPatch) -> None:
+    doubt = second_opinion.doubt
+    patch.setattr(
+        second_opinion,
+        "doubt",
+        lambda suspicion, zones: second_opinion.Doubt(doubt(suspicion, zones).heard_in),
+    )
+
+
+def a_lease_is_not_renewed(patch: pytest.MonkeyPatch) -> None:
+    """It runs from the claim on, whatever its holder says."""
+    patch.setattr(Claims, "stale_at", lambda self, claim, agent, policy: claim.claimed_at + policy.lease)
+
+
+def a_claim_is_granted_to_whoever_asks(patch: pytest.MonkeyPatch) -> None:
+    """Nobody looks whether the one who was offered a task is the only one that wants it: the last one has it."""
+    closed = Rebalancing.closed
+
+    def keep(self: Rebalancing, task_id: str) -> None:
+        if task_id not in self._claims:
+            closed(self, task_id)
+
+    patch.setattr(Rebalancing, "closed", keep)
+    patch.setattr(Rebalancing, "_goes_on", lambda self, offer: False)
+
+
+def moves_have_no_limit(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Rebalancing, "_full_until", lambda self, now: now)
+
+
+def anybody_is_offered_a_task(patch: pytest.MonkeyPatch) -> None:
+    """The unwell as well, if they have room."""
+
+    def any_taker(
+        agents: Iterable[Agent], role: str | None, exclude: Collection[str], promised: Mapping[str, int]
+    ) -> Agent | None:
+        fit = (agent for agent in agents if agent.capacity and agent.id not in exclude)
+        return max(fit, key=lambda agent: agent.health is not Health.HEALTHY, default=None)
+
+    patch.setattr(rebalancing, "taker", any_taker)
+
+
 MUTATIONS = [
     Mutation("harm", "the ladder does not let go", the_ladder_does_not_let_go, (Illness.CUT,)),
     Mutation("harm", "a stop waits for who returns", a_stop_waits_for_who_returns, (Illness.CUT,)),
@@ -291,6 +350,22 @@ MUTATIONS = [
         agents=14,
         failure_every=HOUR,
         seeds=(2, 1, 3),
+    ),
+    Mutation(
+        "harm",
+        "nobody else is asked",
+        nobody_else_is_asked,
+        (Illness.CRASH,),
+        faults="split=48,zone=12",
+        zones=3,
+    ),
+    Mutation(
+        "harm",
+        "a zone that cannot be asked hears nobody",
+        a_zone_that_cannot_be_asked_hears_nobody,
+        (Illness.CRASH,),
+        faults="split=48,zone=12",
+        zones=2,
     ),
     Mutation("twice", "order ids are reused", ids_are_reused, (Illness.CRASH, Illness.FREEZE)),
     Mutation("twice", "a life gets two successors", a_life_gets_two_successors, (Illness.CRASH_SEEN,)),
@@ -342,6 +417,10 @@ MUTATIONS = [
     ),
     Mutation("left_alone", "nobody is left alone", nobody_is_left_alone, (Illness.LOOP, Illness.ERRORS)),
     Mutation("open", "what is left stays open", what_is_left_stays_open, (Illness.LOOP, Illness.ERRORS)),
+    Mutation("taken", "a lease is not renewed", a_lease_is_not_renewed, (Illness.CRASH,), moves=6),
+    Mutation("moves", "what is held is offered", a_claim_is_granted_to_whoever_asks, MOVED, moves=6),
+    Mutation("moves", "moves have no limit", moves_have_no_limit, MOVED, moves=1),
+    Mutation("moves", "anybody is offered a task", anybody_is_offered_a_task, MOVED, moves=6),
     Mutation("poison", "the judge trips", the_judge_trips, (Illness.CUT,)),
     Mutation("converged", "nothing is forgiven", nothing_is_forgiven, (Illness.CUT,)),
 ]
@@ -358,14 +437,14 @@ def test_a_broken_engine_is_caught(mutation: Mutation, monkeypatch: pytest.Monke
     pytest.fail(f"{mutation.law} did not notice; caught were: {sorted(caught) or 'none'}")
 
 
-WORLDS = {(m.ills, m.faults, m.agents, m.failure_every): m for m in MUTATIONS}
+WORLDS = {(m.ills, m.faults, m.agents, m.failure_every, m.zones, m.moves): m for m in MUTATIONS}
 """Each world once, whatever is broken in it."""
 
 
 @pytest.mark.parametrize("mutation", WORLDS.values(), ids=lambda m: f"{m.law}: {m.name}")
 def test_the_whole_engine_is_not_accused(mutation: Mutation) -> None:
     """The same worlds, and nothing broken: it is the mutation that is caught, not the world."""
-    report = replace(mutation, days=0.2).run(1)
+    report = dataclasses.replace(mutation, days=0.2).run(1)
     assert report.violations == ()
 
 

@@ -1,9 +1,9 @@
 """The targets, in small: what `make soak` shows over twenty weeks of a large fleet."""
 
-from dataclasses import replace
 from math import inf
 
 import pytest
+from msgspec.structs import replace
 
 from lifesigns.core.health import Doing, Health
 from lifesigns.core.policy import MINUTE

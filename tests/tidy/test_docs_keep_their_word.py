@@ -83,7 +83,8 @@ def is_module(command: str) -> bool:
     name, _, part = command.partition(" ")
     if name == "benchmarks":
         return not part or part in PARTS
-    return (ROOT / f"{name.replace('.', '/')}.py").exists()
+    place = ROOT / name.replace(".", "/")
+    return place.with_suffix(".py").exists() or (place / "__main__.py").exists()
 
 
 def test_the_readme_tells_of_the_demo_and_the_tests() -> None:

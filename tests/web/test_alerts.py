@@ -12,7 +12,7 @@ from lifesigns.events import event_of
 from lifesigns.events.hub_facts import HubPart
 from lifesigns.ports import Event
 from lifesigns.ports import NoticeSeverity as Level
-from lifesigns.views.alerts import TYPES, alert_of
+from lifesigns.views.builders.alerts import TYPES, alert_of
 from tests.web.hub import RunningHub
 
 PLACE = "/api/v1/alerts"

@@ -22,7 +22,7 @@ TAKEN = {"accepted": 1, "rejected": [], "orders": {}}
 
 
 def request(token: str | None, body: bytes, *more: str, length: int | None = None) -> bytes:
-    own = () if token is None else (f"authorization: Bearer {token}",)
+    own = ["x-request-id: r-1"] + ([] if token is None else [f"authorization: Bearer {token}"])
     size = len(body) if length is None else length
     head = ["POST /api/v1/beats HTTP/1.1", "host: 127.0.0.1", f"content-length: {size}", *own, *more]
     return "\r\n".join(head).encode() + b"\r\n\r\n" + body
@@ -107,6 +107,51 @@ async def test_each_gets_the_answer_it_would_get_alone(hub: RunningHub) -> None:
     assert [status for status, _ in together] == [
         *(202, 202, 400, 403, 401, 401, 400, 400, 400, 202, 403, 400, 400, 202)
     ]
+
+
+@pytest.mark.parametrize("first", ["x-first: 1", "content-encoding: identity"])
+async def test_another_head_on_the_same_connection_is_checked_anew(hub: RunningHub, first: str) -> None:
+    """The hub compares heads with the last one that it found good: whatever is different makes it read the whole."""
+    viewer, agent = await hub.token_for(Role.VIEWER), await hub.token_for(Role.AGENT, "mine-*")
+    good = request(hub.token, beat("good"))
+    others = [
+        request(viewer, beat("seen")),
+        request(agent, beat("others")),
+        request(agent, beat("mine-1")),
+        request(None, beat("unknown")),
+        request("ls_wrong", beat("guessed")),
+        request(hub.token[:-1], beat("guessed")),
+        request(hub.token, beat("page"), "origin: http://evil.example"),
+        request(hub.token, beat("page"), "sec-fetch-site: cross-site"),
+        request(hub.token, beat("rebound"), "host: evil.example"),
+        request(hub.token, beat("packed"), "content-encoding: gzip"),
+        request(hub.token, beat("twice"), f"authorization: Bearer {hub.token}"),
+        good.replace(b"host: 127.0.0.1", b"host: evil.example"),
+        good.replace(b"host: 127.0.0.1\r\n", b""),
+        good.replace(b"authorization: Bearer", b"authorization: Basic"),
+    ]
+    before = request(hub.token, beat("good"), first)
+    for other in others:
+        alone = (await in_one_round(hub, [other]))[0]
+        async with lines_to(hub, 1) as (line,):
+            for good_head in (before, good, good):
+                line.sendall(good_head)
+                await asyncio.to_thread(answer_on, line)
+            line.sendall(other)
+            assert await asyncio.to_thread(answer_on, line) == alone, other
+
+
+async def test_a_token_that_is_revoked_is_refused_on_the_connection_where_it_was_good(
+    hub: RunningHub,
+) -> None:
+    agent = await hub.token_for(Role.AGENT, "a")
+    async with lines_to(hub, 1) as (line,):
+        for seq in (1, 2):
+            line.sendall(request(agent, beat("a", seq)))
+            assert await asyncio.to_thread(answer_on, line) == (202, TAKEN)
+        await hub.service.access.tokens.revoke(agent.split("_")[1], hub.service.clock())
+        line.sendall(request(agent, beat("a", 3)))
+        assert (await asyncio.to_thread(answer_on, line))[0] == 401
 
 
 async def test_a_forged_beat_is_not_shown_as_the_last_one_of_its_victim(hub: RunningHub) -> None:

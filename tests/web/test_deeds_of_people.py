@@ -110,5 +110,9 @@ async def test_it_is_on_the_record_with_the_name_of_who_did_it(
 
 def test_every_row_by_which_people_act_is_tried_here() -> None:
     rows = {(call.method, call.path) for call in CALLS if call.who in (ACTORS, ADMINS)}
-    in_test_hubs = {("DELETE", "/api/v1/hubs/{name}")}
+    in_test_hubs = {
+        ("DELETE", "/api/v1/hubs/{name}"),
+        ("POST", "/api/v1/hubs/{name}/drain"),
+        ("DELETE", "/api/v1/hubs/{name}/drain"),
+    }
     assert {row for row in rows if row[0] != "GET"} == set(ACTS) | in_test_hubs

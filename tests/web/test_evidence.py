@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lifesigns.views import evidence
+from lifesigns.views.builders import evidence
 from lifesigns.views.evidence import Measure
 from tests.tidy.source import PACKAGE
 from tests.web.hub import RunningHub

@@ -25,3 +25,10 @@ def test_a_short_collection_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
         gc.collect()
         assert gc.get_freeze_count() <= at_first
         assert fleet
+
+
+def test_the_collector_looks_seldom_while_a_hub_serves_and_as_before_afterwards() -> None:
+    before = gc.get_threshold()
+    with garbage_collection.survivors_frozen():
+        assert gc.get_threshold() == (garbage_collection.YOUNG_MAX, *before[1:])
+    assert gc.get_threshold() == before

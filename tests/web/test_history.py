@@ -12,8 +12,10 @@ from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.events import codec
 from lifesigns.hub.principals import Role
 from lifesigns.ports import Commit, Event, Sample
-from lifesigns.views import History, history
-from lifesigns.views.history import POINTS_MAX, FlipPoint, SamplePoint
+from lifesigns.views import History
+from lifesigns.views.builders import history
+from lifesigns.views.builders.history import POINTS_MAX
+from lifesigns.views.history import FlipPoint, SamplePoint
 from tests.web.hub import RunningHub, running_hub
 
 START = 1_700_000_000.0

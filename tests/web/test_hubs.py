@@ -50,3 +50,38 @@ async def test_a_lost_hub_is_shown_told_and_forgotten_on_record(
         one for one in (await hub.get("/api/v1/audit")).json()["entries"] if one["what"] == "hub forgotten"
     ]
     assert entry["who"].startswith("tests (")
+
+
+async def test_a_hub_is_drained_and_resumed_on_record(hub: RunningHub) -> None:
+    store = hub.service.store
+    assert isinstance(store, MemoryStore)
+    lease = Lease(store, "me", "http://me", "1.0")
+    await store.renew("other", "http://other", "1.0")
+    await lease.may_lead()
+    hub.service.join(lease)
+    assert (await hub.http.request("POST", f"{HUBS}/nobody/drain")).status_code == 404
+    for method, state in (("POST", "drained"), ("DELETE", "stands by")):
+        assert (await hub.http.request(method, f"{HUBS}/other/drain")).status_code == 204
+        shown = (await hub.get(HUBS)).json()["hubs"]
+        assert [one["state"] for one in shown if one["name"] == "other"] == [state]
+    entries = (await hub.get("/api/v1/audit")).json()["entries"]
+    assert [one["what"] for one in entries if one["what"].startswith("hub ")] == [
+        "hub resumed",
+        "hub drained",
+    ]
+
+
+async def test_the_only_hub_that_can_judge_is_not_drained(hub: RunningHub) -> None:
+    """Nobody would watch."""
+    store = hub.service.store
+    assert isinstance(store, MemoryStore)
+    lease = Lease(store, "me", "http://me", "1.0")
+    await lease.may_lead()
+    await store.open()
+    await store.renew("other", "http://other", "1.0")
+    await store.drain("other")
+    await lease.may_lead()
+    hub.service.join(lease)
+    refused = await hub.http.request("POST", f"{HUBS}/me/drain")
+    assert refused.status_code == 409
+    assert "no other hub stands by" in refused.json()["detail"]

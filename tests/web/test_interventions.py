@@ -15,8 +15,8 @@ from lifesigns.hub.feed import Feed
 from lifesigns.hub.hub import Hub
 from lifesigns.hub.principals import Role
 from lifesigns.ports import Commit, Event
-from lifesigns.views import interventions
-from lifesigns.views.interventions import Interventions
+from lifesigns.views.builders import interventions
+from lifesigns.views.builders.interventions import Interventions
 from lifesigns.web.history_reader import HistoryReader
 from tests.web.hub import RunningHub, running_hub
 

@@ -9,12 +9,12 @@ import pytest
 
 from lifesigns.core.agent import Agent, Case, Past
 from lifesigns.core.effects import Finding, Kind, Rung, Severity
-from lifesigns.core.health import Cause, Doing, Health
-from lifesigns.core.respawn import Lineage, Phase
+from lifesigns.core.health import Cause, Doing, Health, Phase
+from lifesigns.core.respawn import Lineage
 from lifesigns.core.signals import Decision, EscalationDecided, EscalationRequested
 from lifesigns.events.hub_facts import HubPart, HubTroubleBegan
-from lifesigns.views.agents import agent_health
 from lifesigns.views.alerts import Need, NeedKind
+from lifesigns.views.builders.agents import agent_health
 from lifesigns.web.fleet_snapshot import FleetSnapshot
 from tests.hub.alerting.test_notifier import Ear
 from tests.web.hub import RunningHub

@@ -29,7 +29,7 @@ async def test_a_hub_that_is_well_says_so_to_everybody(hub: RunningHub) -> None:
         assert (await anybody.get("/healthz")).json() == {"status": "ok"}
         ready = await anybody.get("/readyz")
         assert ready.status_code == 200
-        assert ready.json() == {"status": "ok", "store": "ok", "bus": "none", "blind": False}
+        assert ready.json() == {"status": "ok", "store": "ok", "bus": "none", "blind": False, "judge": "none"}
 
 
 async def test_what_is_wrong_is_told_to_those_who_may_see_it() -> None:

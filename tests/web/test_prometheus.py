@@ -19,6 +19,7 @@ from lifesigns.core.signals import (
     BreakerReported,
     BreakerState,
     DoingChanged,
+    Metrics,
     NudgeDelivered,
     NudgeRequested,
 )
@@ -218,6 +219,8 @@ async def everything(accept: str = "") -> tuple[str, str]:
     switch = HttpDeadManSwitch(f"http://127.0.0.1:{free_port()}/")
     async with Observed(bus=MemoryBus("memory://all"), switch=switch) as seen:
         await seen.hear(beat("a", token_count=3))
+        counts = Metrics(cpu_percent=1.0, memory_mb=2.0, tasks_completed=3, tasks_failed=4)
+        await seen.hear(BeatReceived("worker", 1, "one", capacity_available=5, metrics=counts))
         text, content_type = seen.metrics.text(accept)
         return text.decode(), content_type
 
@@ -252,7 +255,7 @@ async def test_openmetrics_is_spoken_with_who_accepts_it() -> None:
 )
 async def test_a_strange_accept_header_is_answered(accept: str) -> None:
     text, _ = await everything(accept)
-    assert "lifesigns_beats_total 1.0" in text
+    assert "lifesigns_beats_total 2.0" in text
 
 
 async def test_the_page_lists_what_there_is() -> None:

@@ -104,8 +104,8 @@ def test_a_beat_that_was_read_is_written_as_it_was(beat: signals.BeatReceived, m
 def test_every_field_of_a_beat_is_read_and_written() -> None:
     """What the core knows of a beat is on the wire; only `timestamp` has another name there, and some have FR-002's too."""
     on_the_wire = set(WireBeat.__struct_fields__) - {"timestamp", *FR_002}
-    assert set(signals.BeatReceived.__slots__) - {"sent_at"} == on_the_wire
-    assert set(signals.Metrics.__slots__) == set(WireMetrics.__struct_fields__)
+    assert set(signals.BeatReceived.__struct_fields__) - {"sent_at"} == on_the_wire
+    assert set(signals.Metrics.__struct_fields__) == set(WireMetrics.__struct_fields__)
 
 
 leaves = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | texts | st.floats(-1e9, 1e9)
@@ -315,7 +315,7 @@ def test_no_beat_can_choose_its_source(spoofed: Any, id_name: str, encode: Any) 
 
 
 def test_what_no_agent_sends_is_not_written() -> None:
-    with pytest.raises(UsageError, match="PeerHeard"):
-        encode_signal(signals.PeerHeard(agent_id="a", peer="p"))
+    with pytest.raises(UsageError, match="OpinionGiven"):
+        encode_signal(signals.OpinionGiven(agent_id="a", zone="b", opinion=signals.Opinion.HEARD))
     with pytest.raises(UsageError, match="EscalateMessage"):
         encode_order(effects.EscalateMessage(0.0, "o", 1, "a", None, "m", "b", signals.Priority.LOW, "late"))

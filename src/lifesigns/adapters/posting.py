@@ -25,12 +25,12 @@ import logging
 import ssl
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Final
 
 import httpx2
+from msgspec import Struct
 
 from lifesigns.errors import UsageError
 from lifesigns.ports import NotTaken
@@ -56,8 +56,7 @@ def trust() -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The server's answer."""
 
     status: int

@@ -19,11 +19,13 @@ import secrets
 import threading
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from time import monotonic, time
 from types import MappingProxyType
 from typing import Any, Final, Self
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from lifesigns import wire
 from lifesigns.agent.ordered_calls import OrderedCalls
@@ -64,8 +66,7 @@ class Presence(StrEnum):
     LEFT = "left"
 
 
-@dataclass(frozen=True, slots=True)
-class BusAgent:
+class BusAgent(Struct, frozen=True):
     """One agent as its last beat shows it."""
 
     agent_id: str

@@ -11,9 +11,10 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from lifesigns.errors import UsageError, WireError
 from lifesigns.wire.limits import check_id
@@ -25,8 +26,7 @@ _lived: set[str] = set()
 """Incarnations that this process has taken over from its environment."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentIdentity:
+class AgentIdentity(Struct, frozen=True):
     """What a life begins with."""
 
     agent_id: str

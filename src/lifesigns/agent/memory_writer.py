@@ -11,8 +11,9 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from lifesigns.errors import AdapterError
 from lifesigns.ports.memory import Memory
@@ -24,8 +25,7 @@ FAILURES_KEPT: Final = 20
 ALERT_AFTER: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class WriteFailure:
+class WriteFailure(Struct, frozen=True):
     """A write that was given up."""
 
     timestamp: float

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator
+from typing import Final
 
 from lifesigns.agent.guard.guard import Breaker, guard
 from lifesigns.agent.sender.beat_builder import BeatBuilder, amount, count, prose, text
@@ -17,6 +18,9 @@ from lifesigns.agent.sender.states import content_of, digest_of
 from lifesigns.core import signals as s
 from lifesigns.core.health import Doing
 from lifesigns.errors import UsageError
+
+Counts = tuple[int | None, int | None]
+NO_COUNTS: Final[Counts] = (None, None)
 
 
 class Reporting:
@@ -28,7 +32,7 @@ class Reporting:
         self._builder = builder
         self._scope = scope
         self._call_ids: Iterator[int] = itertools.count(1)
-        self._counts: tuple[int | None, int | None] = (None, None)
+        self._counts = NO_COUNTS
         """Files and tests of its last progress."""
 
     # --- what it says about itself --------------------------------------------------------------------------------
@@ -36,27 +40,22 @@ class Reporting:
     def status(self, status: str | None) -> None:
         """A status of your own; `idle`, `busy`, `waiting_for_human` and the like also say what it is doing."""
         self._builder.status = None if status is None else text(status)
-        self._changed()
 
     def load(self, load: float | None) -> None:
         """How full it is, 0 to 1; more is 1."""
         self._builder.load = None if load is None else min(1.0, amount(load, "load"))
-        self._changed()
 
     def capacity(self, tasks: int | None) -> None:
         """How many more tasks it could take."""
         self._builder.capacity = None if tasks is None else count(tasks, "capacity")
-        self._changed()
 
     def phase(self, phase: str | None) -> None:
         """Where in its work it is."""
         self._builder.phase = None if phase is None else text(phase)
-        self._changed()
 
     def metadata(self, **values: object) -> None:
         """Texts that go along with every beat; None takes one away. `provider` groups agents by their model provider."""
         self._builder.set_metadata(values)
-        self._changed()
 
     def progress(
         self,
@@ -68,12 +67,14 @@ class Reporting:
     ) -> None:
         """It made progress. `files` (changed so far) and `tests` (that pass) are counts: without a note of its own, a
         report of the same counts as the last one is no progress, however often it comes."""
-        counts = (
-            None if files is None else count(files, "files"),
-            None if tests is None else count(tests, "tests"),
-        )
+        counts = NO_COUNTS
+        if files is not None or tests is not None:
+            counts = (
+                None if files is None else count(files, "files"),
+                None if tests is None else count(tests, "tests"),
+            )
         if note is None:
-            if percent is None and (counts == (None, None) or counts == self._counts):
+            if percent is None and counts in (NO_COUNTS, self._counts):
                 return
             note = _counted(*counts)
         self._counts = counts
@@ -156,9 +157,6 @@ class Reporting:
     def task(self, task_id: str, *, expected_for: float | None = None, description: str = "") -> TaskScope:
         """A task: done when the block ends, failed if it raises."""
         return TaskScope(self._scope, task_id, expected_for, description)
-
-    def _changed(self) -> None:
-        """The next beat has something new to carry."""
 
     def _report_saved(self, saved: s.CheckpointSaved, content: bytes | None) -> None:
         """Report a checkpoint. A sender also uploads its content."""

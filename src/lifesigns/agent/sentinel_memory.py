@@ -14,13 +14,13 @@ import json
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Final
 
-from lifesigns.agent.memory_writer import ALERT_AFTER, MemoryWriter, WriteFailure
-from lifesigns.ports.memory import Memory
+from msgspec.structs import asdict
 
-ROOT: Final = "task-sentinel"
+from lifesigns.agent.memory_writer import ALERT_AFTER, MemoryWriter, WriteFailure
+from lifesigns.ports.memory import Memory, heartbeat_key, lock_key, sample_key
+
 SERIES_MAX: Final = 288
 """A day of heartbeats every five minutes: the server reads and writes all of it each time."""
 
@@ -62,7 +62,7 @@ class SentinelMemory:
             "capacity_available": capacity,
             "metrics": dict(metrics),
         }
-        self._writer.put(f"{ROOT}/workers/{self._worker_id}/heartbeat", json.dumps(heartbeat))
+        self._writer.put(heartbeat_key(self._worker_id), json.dumps(heartbeat))
         sample = {
             "timestamp": now,
             "health_status": health,
@@ -70,7 +70,7 @@ class SentinelMemory:
             "capacity_available": capacity,
             "metrics": dict(metrics),
         }
-        key = f"{ROOT}/metrics/heartbeats/{self._worker_id}/{now}"
+        key = sample_key(self._worker_id, now)
         self._writer.put(key, json.dumps(sample))
         self._series.append(key)
         while len(self._series) > SERIES_MAX:
@@ -79,10 +79,10 @@ class SentinelMemory:
 
     def locked(self, task_id: str) -> None:
         lock = {"worker_id": self._worker_id, "task_id": task_id, "claimed_at": time.time_ns() // 1_000_000}
-        self._writer.put(f"{ROOT}/tasks/{task_id}/lock", json.dumps(lock))
+        self._writer.put(lock_key(task_id), json.dumps(lock))
 
     def unlocked(self, task_id: str) -> None:
-        self._writer.delete(f"{ROOT}/tasks/{task_id}/lock")
+        self._writer.delete(lock_key(task_id))
 
     def failures(self) -> list[WriteFailure]:
         return list(self._writer.failures)
@@ -93,7 +93,7 @@ class SentinelMemory:
         if failures and failures[-1] is not self._told:
             self._told = failures[-1]
             kept = [{**asdict(one), "timestamp": int(one.timestamp * 1000)} for one in failures]
-            self._writer.put(f"{ROOT}/workers/{self._worker_id}/heartbeat-failures", json.dumps(kept))
+            self._writer.put(f"{heartbeat_key(self._worker_id)}-failures", json.dumps(kept))
 
     def _failed(self, failure: WriteFailure) -> None:
         if self._alert is not None and failure.consecutive_failures == ALERT_AFTER:

@@ -7,9 +7,10 @@ secret.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec.structs import asdict
 
 from lifesigns.config.alerting import (
     MaintenanceSettings,

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from lifesigns import views
 from lifesigns.assembly.channels import secret
 from lifesigns.assembly.keys import key_pair
 from lifesigns.config.executors import (
@@ -31,7 +30,9 @@ from lifesigns.hub.life_tokens import LifeCredentials, credentials_for_life
 from lifesigns.hub.service import Service
 from lifesigns.ports import Contents, OrderExecutor
 from lifesigns.ports.checkpoints import HERE
-from lifesigns.views.tasks import checkpoint_view
+from lifesigns.views import moment
+from lifesigns.views.builders.agents import agent_health
+from lifesigns.views.builders.tasks import checkpoint_view
 
 if TYPE_CHECKING:
     from lifesigns.adapters.executors.commands import Command
@@ -190,9 +191,7 @@ class OrderFacts:
         agent = engine.agent(order.agent_id)
         saved = self._saved(order.agent_id, order.checkpoint_id)
         return {
-            "agent": None
-            if agent is None
-            else views.agent_health(agent, engine.beliefs, self._service.clock()),
+            "agent": None if agent is None else agent_health(agent, engine.beliefs, self._service.clock()),
             "last_tool_calls": [] if agent is None else tool_calls(agent),
             "checkpoint": None if saved is None else checkpoint_view(order.agent_id, saved),
             "decision_url": f"{self._link}/api/v1/escalations/{_part(order.order_id)}/decision",
@@ -211,7 +210,7 @@ def tool_calls(agent: Agent) -> list[dict[str, object]]:
         return []
     return [
         {
-            "at": views.moment(call.at),
+            "at": moment(call.at),
             "tool": call.tool or None,
             "args_digest": call.args or None,
             "outcome_digest": call.outcome or None,

@@ -21,7 +21,7 @@ from lifesigns.hub.housekeeping import Retention
 from lifesigns.hub.principals import Patterns
 from lifesigns.hub.service import Service
 from lifesigns.hub.state_folder import check, default_store, sqlite_path
-from lifesigns.ports import Store
+from lifesigns.ports import HubCaller, Store
 from lifesigns.wire.otlp import Identities
 
 
@@ -60,9 +60,17 @@ def hub_of(config: Config, state: Path, url: str = "") -> Service:
         ping_every=config.dead_man_switch.every,
         tracker=tracker_of(config.github, os.environ),
         lock_rules=lock_rules_of(config.github),
+        hub_caller=_hub_caller() if config.zone else None,
         messenger=messenger_of(config.ai_maestro),
         messenger_rules=messenger_rules_of(config.ai_maestro),
     )
+
+
+def _hub_caller() -> HubCaller:
+    """Calls hubs in other zones. Its client is loaded by hubs with a zone only."""
+    from lifesigns.adapters.hubs.http import HttpHubCaller
+
+    return HttpHubCaller()
 
 
 def store_at(url: str) -> Store:

@@ -14,17 +14,17 @@ import json
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from lifesigns.agent.memory_writer import ALERT_AFTER, MemoryWriter, WriteFailure
-from lifesigns.agent.sentinel_memory import ROOT
 from lifesigns.assembly.memories import memory_in
 from lifesigns.hub.service import Service
 from lifesigns.ports import Event
-from lifesigns.ports.memory import Memory
-from lifesigns.views.claims import RecoveredClaim, recovered_claims
+from lifesigns.ports.memory import Memory, lock_key, recovery_key
+from lifesigns.views.builders import worker_keys
+from lifesigns.views.builders.claims import recovered_claims
+from lifesigns.views.claims import RecoveredClaim
 
 KEPT_MAX: Final = 1000
 """The server reads and writes all of it each time."""
@@ -56,18 +56,12 @@ class RecoveryMemory:
         return self._why if self._writer.consecutive >= ALERT_AFTER else ""
 
     def _keep(self, claim: RecoveredClaim) -> None:
-        at = int(datetime.fromisoformat(claim.at).timestamp() * 1000)
-        recovery = {
-            "timestamp": at,
-            "task_id": claim.task_id,
-            "worker_id": claim.agent_id,
-            "stale_duration": round(claim.silent_for_s * 1000),
-            **({"issue": claim.lock, "comment": claim.comment_url} if claim.lock else {}),
-        }
-        self._newest = max(at, self._newest + 1)  # Two in one millisecond are two.
-        key = f"{ROOT}/metrics/lock-recoveries/{self._newest}"
-        self._writer.delete(f"{ROOT}/tasks/{claim.task_id}/lock")
-        self._writer.put(key, json.dumps(recovery))
+        self._newest = max(
+            worker_keys.recovered_at(claim), self._newest + 1
+        )  # Two in one millisecond are two.
+        key = recovery_key(self._newest)
+        self._writer.delete(lock_key(claim.task_id))
+        self._writer.put(key, json.dumps(worker_keys.recovery(claim)))
         self._kept.append(key)
         if len(self._kept) > KEPT_MAX:
             self._writer.delete(self._kept.popleft())

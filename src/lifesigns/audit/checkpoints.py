@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from lifesigns.errors import UsageError
 from lifesigns.hub.audit import notes
@@ -14,8 +15,7 @@ from lifesigns.hub.audit.seal_file import SealFile
 TIMEOUT: Final = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class KeptCheckpoint:
+class KeptCheckpoint(Struct, frozen=True):
     """A checkpoint, and where it is stored."""
 
     where: str

@@ -43,8 +43,7 @@ class FaultKind(StrEnum):
     UNSEALED = "unsealed"
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(msgspec.Struct, frozen=True):
     """A difference between the log and its seals."""
 
     how: FaultKind
@@ -80,8 +79,7 @@ class AuditVerdict:
             self.faults.append(Fault(how, text, n))
 
 
-@dataclass(frozen=True, slots=True)
-class VerifiedSeal:
+class VerifiedSeal(msgspec.Struct, frozen=True):
     """A seal with a valid signature, and where it is stored."""
 
     where: str

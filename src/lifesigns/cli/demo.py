@@ -9,10 +9,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 import click
+from msgspec import Struct
 
 from lifesigns.cli import output
 from lifesigns.cli.output import print_json, words
@@ -36,8 +36,7 @@ LASTS: Final = 120.0
 DRAW_EVERY: Final = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """What the user wants to see."""
 
     hubs: int

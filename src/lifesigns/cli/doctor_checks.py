@@ -93,7 +93,9 @@ def examine(environ: Mapping[str, str], locator: HubLocator, *, given: bool) -> 
         yield reached
         if reached.level == "bad":
             return
-        yield from _readiness(client)
+        reaches_judge = yield from _readiness(client)
+        if not reaches_judge:
+            return
         me = yield from _token(client, locator, _token_source(environ, given))
         if me is not None and me.role != "agent":
             yield from _fleet(client)
@@ -213,12 +215,16 @@ def _hub(client: Client) -> Check:
     return Check("hub", "ok", f"{client.hub} answers")
 
 
-def _readiness(client: Client) -> Iterator[Check]:
+def _readiness(client: Client) -> Generator[Check, None, bool]:
+    """Returns whether it can answer for the fleet: one that stands by asks the hub that judges."""
     try:
         ready = client.ready()
     except HubError as error:
         yield Check("readiness", "bad", str(error), "see the hub's log")
-        return
+        return True
+    if ready.status == "standby":
+        yield _judge(ready.judge)
+        return ready.judge == "ok"
     if ready.store == "ok":
         yield Check("store", "ok", "ok")
     elif "damaged" in ready.store:
@@ -241,6 +247,20 @@ def _readiness(client: Client) -> Iterator[Check]:
     if ready.blind:
         finding = "the hub is blind: its own beat does not come back, so it judges nobody"
         yield Check("sight", "bad", finding, "see whether the bus is overloaded, or the hub short of CPU")
+    return True
+
+
+def _judge(state: str) -> Check:
+    """Whether a hub that stands by reaches the one that judges."""
+    if state == "ok":
+        return Check("hubs", "ok", "this hub stands by, and forwards everything to the hub that judges")
+    why = "why, it says only to those who may see the fleet, and in its log" if state == "away" else state
+    return Check(
+        "hubs",
+        "bad",
+        f"this hub stands by, and does not reach the hub that judges: {why}",
+        "lifesigns hubs shows its address: this hub has to reach it there, as docs/howto/run-several-hubs.md says",
+    )
 
 
 def _token_source(environ: Mapping[str, str], given: bool) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import time
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 FOLDER: Final = "hooks"
 PROGRAMS: Final = ("claude-code", "codex", "gemini", "qwen", "copilot", "opencode")
+STARTS_WITHIN: Final = 20.0
+"""Seconds that a hub may take to start, on a machine that is busy."""
 AGENTS: Final = "claude/*,codex/*,gemini/*,qwen/*,copilot/*,opencode/*"
 
 program = click.argument("program", type=click.Choice(PROGRAMS), metavar="PROGRAM")
@@ -61,6 +64,7 @@ def install(program: str, scope: str, only_print: bool) -> None:
     path = place.path(scope, os.environ)
     text = _text(path)
     changed = place.file.put(text, str(path), client_named)  # Before anything is done: it may be refused.
+    _await_hub()
     with asking(_own_hub(), None) as client:
         _make_token(client, folder)
     _put_client(client_path)
@@ -135,7 +139,22 @@ def _own_hub() -> str:
     """The hub of the state folder, whatever `LIFESIGNS_HUB` says: its processes are the ones that hub can see."""
     from lifesigns.config.hub_locator import hub_address
 
-    return hub_address({name: value for name, value in os.environ.items() if name != "LIFESIGNS_HUB"})
+    return hub_address(_own_environ())
+
+
+def _own_environ() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "LIFESIGNS_HUB"}
+
+
+def _await_hub() -> None:
+    """Give a hub that was started a moment ago the time to come up: the two commands are often pasted together."""
+    from lifesigns.config.hub_locator import running_hub
+
+    ends_at = time.monotonic() + STARTS_WITHIN
+    if running_hub(_own_environ()) is None:
+        say("No hub of yours answers yet; waiting for one to start ...", err=True)
+        while running_hub(_own_environ()) is None and time.monotonic() < ends_at:
+            time.sleep(0.1)
 
 
 def _trust(program: str) -> None:

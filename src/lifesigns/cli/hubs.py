@@ -35,10 +35,10 @@ def list_(client: Client, as_json: bool) -> None:
         print_json(found)
     else:
         rows = [
-            (hub.name, hub.state, f"{duration(hub.renewed_ago_s)} ago", hub.version, hub.url)
+            (hub.name, hub.state, f"{duration(hub.renewed_ago_s)} ago", hub.version, hub.zone or "-", hub.url)
             for hub in found.hubs
         ]
-        head = ("name", "state", "renewed", "version", "address")
+        head = ("name", "state", "renewed", "version", "zone", "address")
         print_table(head, rows, none="One hub, with a store for itself.")
     exit_if(any(hub.state == "lost" for hub in found.hubs))
 
@@ -50,3 +50,25 @@ def forget(client: Client, name: str) -> None:
     """Forget the hub NAME, which is lost and will not come back. A hub that is stopped is forgotten by itself."""
     client.forget_hub(name)
     say(f"{name} is forgotten.")
+
+
+@hubs.command()
+@click.argument("name")
+@asks_a_hub
+def drain(client: Client, name: str) -> None:
+    """Let the hub NAME hand over and rest, before its machine is worked on.
+
+    Another hub goes on within about a second, and nothing is lost. NAME stands by, and does not judge until it is started anew
+    or resumed; only if no other hub does for half a minute.
+    """
+    client.drain_hub(name)
+    say(f"{name} is drained: another hub judges, and it may be stopped. lifesigns hubs shows them.")
+
+
+@hubs.command()
+@click.argument("name")
+@asks_a_hub
+def resume(client: Client, name: str) -> None:
+    """Let the hub NAME, which was drained, judge again when it is its turn."""
+    client.resume_hub(name)
+    say(f"{name} is resumed: it stands by like the others.")

@@ -39,7 +39,7 @@ class Leading:
         assign_executors(service, config, os.environ, folder, url)
         self._mcp = McpEndpoint()
         calls = (*CALLS, *self._mcp.routes)
-        self._web = Web(service, HostPolicy.of(config.listen), config.limits, calls)
+        self._web = Web(service, HostPolicy.of(config.listen), config.limits, calls, hooks=config.hooks)
         self._mcp.app = self._web
 
     @asynccontextmanager

@@ -50,6 +50,9 @@ EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- where
     metavar="URL",
     help="nats://, redis:// or valkey://, to be heard beside HTTP; with a password rather as LIFESIGNS_BUS or @FILE.",
 )
+@click.option(
+    "--zone", metavar="NAME", help="Where this hub runs: hubs in other zones are asked before a verdict."
+)
 @click.option("--profile", help="swift, balanced, tolerant, swarm, fast_tasks, fleet, long_tasks.")
 @click.option(
     "--config", "file", type=click.Path(dir_okay=False, path_type=Path), help="A lifesigns.yaml.  [found]"
@@ -153,19 +156,20 @@ class HubProcess(NamedTuple):
         """Lead or stand by, until the process is told to stop. A hub that another one took over from stands by."""
         from lifesigns.web.garbage_collection import survivors_frozen
 
-        first = True
+        first, drained = True, False
         with survivors_frozen():
             while not self.stopping.is_set():
-                await self._run_once(first=first)
+                drained = await self._run_once(first=first, drained=drained)
                 first = False
 
-    async def _run_once(self, *, first: bool) -> None:
+    async def _run_once(self, *, first: bool, drained: bool) -> bool:
+        """Once; whether this hub is drained now, and is to stand by."""
         from lifesigns.assembly.hub import hub_of
         from lifesigns.cli.leading import Leading
 
         service = hub_of(self.config, self.folder, self.url)
         try:
-            lease = self._lease(service)
+            lease = self._lease(service, drained=drained)
             if lease is not None:
                 service.join(lease)
                 if first:
@@ -179,16 +183,26 @@ class HubProcess(NamedTuple):
                 started = await self._stand_by(service, lease)
             if started:
                 await self._lead(service, leading)
+            return lease is not None and lease.drained
         finally:
+            if service.bus_receiver is not None:
+                await service.bus_receiver.bus.close()  # Of a hub that stood by in a zone, and did not lead.
             await service.store.close()
 
-    def _lease(self, service: Service) -> Lease | None:
+    def _lease(self, service: Service, *, drained: bool) -> Lease | None:
         from lifesigns.hub.lease import Lease
         from lifesigns.hub.state_folder import hub_name
 
         if not service.store.shared:
             return None
-        return Lease(service.store, hub_name(self.folder), self._url_for_others(), __version__)
+        return Lease(
+            service.store,
+            hub_name(self.folder),
+            self._url_for_others(),
+            __version__,
+            self.config.zone,
+            drained=drained,
+        )
 
     def _url_for_others(self) -> str:
         """Where other machines reach this hub: by its first name, or this machine's, if it listens everywhere."""
@@ -217,29 +231,29 @@ class HubProcess(NamedTuple):
         """Stand by while another hub leads, then take over; whether this hub leads now. A store that is not reached at
         the start is an error to be seen; later the hub waits for it."""
         from lifesigns.hub.state_folder import announced
-        from lifesigns.web.connections import Connections
         from lifesigns.web.host_policy import HostPolicy
-        from lifesigns.web.server import served
+        from lifesigns.web.server import served, while_standing_by
         from lifesigns.web.standby import StandbySite
 
         if lease.leader is not None:
             say(f"lifesigns {__version__} stands by on {self.url}: {lease.leader.name} judges", err=True)
-        site = StandbySite(service, HostPolicy.of(self.config.listen))
-        most = self.config.limits.connections
+        site = StandbySite(service, HostPolicy.of(self.config.listen), self.config.limits)
         with (
             announced(self.folder, self.url),
             self.listener.dup() as listener,
         ):  # The server closes its listener.
-            async with served(site, listener, Connections(most, most), self.config.listen.tls):
+            connections = while_standing_by(self.config.listen, self.config.limits)
+            async with served(site, listener, connections, self.config.listen.tls), site.following():
                 await first_of(service.stand_by(), self._until_stopped(lambda: f"stands by on {self.url}"))
-                return not self.stopping.is_set() and await _start(service)
+                return not self.stopping.is_set() and await service.take_over()
 
     async def _lead(self, service: Service, leading: Leading) -> None:
         """Judge until the process stops or another hub takes over."""
         try:
             with self.listener.dup() as listener:
                 async with leading.answering(listener, self.grpc_port, self.maestro_at, self.trace):
-                    await first_of(self._until_stopped(leading.status), service.until_deposed())
+                    await first_of(self._until_stopped(leading.status), service.until_replaced())
+                    await service.hand_over()
         finally:
             await service.stop()
 

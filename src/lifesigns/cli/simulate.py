@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 @click.option("--seed", type=int, help="Replay a run. Without it, a new one every time.")
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="A lifesigns.yaml.")
 @click.option("--profile", help="swift, balanced, tolerant, swarm, fast_tasks, fleet, long_tasks.")
+@click.option("--zones", type=click.IntRange(1, 9), default=1, show_default=True, help="With a hub each.")
 @click.option("--faults", default="default", show_default=True, metavar="LIST", help="What else goes wrong.")
 @click.option(
     "--trials/--no-trials",
@@ -44,6 +45,7 @@ def simulate(
     seed: int | None,
     config_file: Path | None,
     profile: str | None,
+    zones: int,
     faults: str,
     trials: bool,
     as_json: bool,
@@ -55,20 +57,20 @@ def simulate(
     your policy. What it found, missed and did is shown against the truth. Exits with 1 if a law was broken.
 
     --faults takes a comma list: loss=P delay=S duplicate=P reorder=P (per message), and partition stall
-    restart crash blind clock host half, each with or without =TIMES_A_DAY; or none, default, all.
+    restart crash blind clock host half split zone, each with or without =TIMES_A_DAY; or none, default, all.
     """
     from lifesigns.simulation import simulate as live_through
 
     if seed is None:
         seed = int.from_bytes(os.urandom(4))
-    config = replace(_config(agents, days, seed, config_file, profile, faults), trials=trials)
+    config = replace(_config(agents, days, seed, config_file, profile, faults), trials=trials, zones=zones)
     began = perf_counter()
     with progress(f"{agents} agents, {days:g} days", quiet=quiet) as move:
         report = live_through(replace(config, on_progress=move))
     if as_json:
         say(json.dumps(report.to_json(), indent=2))
     else:
-        _print(report, perf_counter() - began, _command(report, config_file, profile, trials=trials))
+        _print(report, perf_counter() - began, _command(report, config_file, profile, zones, trials=trials))
     if not report.complete:
         ctx.exit(INTERRUPTED)
     ctx.exit(0 if report.ok else 1)
@@ -95,13 +97,17 @@ def _config(
     )
 
 
-def _command(report: Report, config_file: Path | None, profile: str | None, *, trials: bool) -> str:
+def _command(
+    report: Report, config_file: Path | None, profile: str | None, zones: int, *, trials: bool
+) -> str:
     """The command that replays this very run."""
     words = f"lifesigns simulate --agents {report.agents} --days {report.days:g} --seed {report.seed}"
     if config_file:
         words += f" --config {config_file}"
     if profile:
         words += f" --profile {profile}"
+    if zones > 1:
+        words += f" --zones {zones}"
     return f"{words} --faults {report.faults}" + ("" if trials else " --no-trials")
 
 

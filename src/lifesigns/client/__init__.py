@@ -10,7 +10,20 @@ blocking.py    `Client`
 awaiting.py    `AsyncClient`
 """
 
-from lifesigns.client.awaiting import AsyncClient
+from typing import TYPE_CHECKING
+
 from lifesigns.client.blocking import Client
 
+if TYPE_CHECKING:
+    from lifesigns.client.awaiting import AsyncClient
+
 __all__ = ["AsyncClient", "Client"]
+
+
+def __getattr__(name: str) -> object:
+    """`AsyncClient`, when it is first used: it brings asyncio, which no command that asks a hub once needs."""
+    if name != "AsyncClient":
+        raise AttributeError(f"module 'lifesigns.client' has no attribute {name!r}")
+    from lifesigns.client.awaiting import AsyncClient
+
+    return AsyncClient

@@ -16,6 +16,7 @@ from lifesigns.views.claims import RecoveredClaims
 from lifesigns.views.interventions import InterventionList, InterventionRecord
 from lifesigns.views.recoveries import Recoveries
 from lifesigns.views.recovery import RecoveryList
+from lifesigns.views.worker_keys import MemoryKeys, MemoryValue
 
 T = TypeVar("T")
 
@@ -128,6 +129,16 @@ class Acts:
     ) -> Request[RecoveredClaims]:
         """Claims of lost workers that were released, here and in the issue tracker, in the last seven days or in `for_`."""
         return get("/api/v1/claims/recovered", RecoveredClaims, for_=for_, limit=limit)
+
+    @Call
+    def memory_keys(self, pattern: str = "*", *, limit: int | None = None) -> Request[MemoryKeys]:
+        """What the hub knows of workers: the keys of Task Sentinel's protocol that fit a pattern."""
+        return get("/api/v1/memory/keys", MemoryKeys, pattern=pattern, limit=limit)
+
+    @Call
+    def memory_value(self, key: str) -> Request[MemoryValue]:
+        """What is known under one of these keys."""
+        return get("/api/v1/memory/value", MemoryValue, key=key)
 
 
 def _turn(act: str, name: str, agent: str | None, reason: str, key: str | None) -> Request[InterventionList]:

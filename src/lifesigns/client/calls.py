@@ -431,6 +431,16 @@ class Calls(Acts, Alerts):
         return Request("DELETE", path("hubs", name), nothing)
 
     @Call
+    def drain_hub(self, name: str) -> Request[None]:
+        """Let a hub hand over, and not judge until it is resumed or started anew. For admins."""
+        return Request("POST", path("hubs", name, "drain"), nothing)
+
+    @Call
+    def resume_hub(self, name: str) -> Request[None]:
+        """Let a drained hub judge again when it is its turn. For admins."""
+        return Request("DELETE", path("hubs", name, "drain"), nothing)
+
+    @Call
     def sessions(self) -> Request[SessionList]:
         """The sessions of the dashboard: all for an admin, those made with the same token for others."""
         return get("/api/v1/sessions", SessionList)

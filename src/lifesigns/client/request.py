@@ -7,7 +7,6 @@ clients, one blocking and one not, only add the network.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, Generic, TypeVar, cast
 from urllib.parse import quote
@@ -25,8 +24,7 @@ TEMPORARY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 DETAIL_MAX: Final = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Request(Generic[T]):
+class Request(msgspec.Struct, Generic[T], frozen=True):
     """One call, ready to be sent."""
 
     method: str
@@ -45,8 +43,7 @@ class Request(Generic[T]):
     """Statuses that look like a failure and are an answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True):
     """An answer."""
 
     status: int
@@ -97,15 +94,19 @@ def refusal(reply: Reply, hub: str) -> HubError:
         detail, field, code = "", None, None
         if 300 <= reply.status < 400:
             detail = f"it leads to {reply.headers.get('location', 'nowhere')!r}; is this a lifesigns hub?"
+    request_id = reply.headers.get("x-request-id")
     text = f"{hub}: HTTP {reply.status}"
     if detail:
         text += f": {field}: {detail[:DETAIL_MAX]}" if field else f": {detail[:DETAIL_MAX]}"
+    if request_id and reply.status >= 500:
+        text += f" (request {request_id})"  # The hub's log has lines with it.
     return HubError(
         text,
         status=reply.status,
         detail=detail[:DETAIL_MAX],
         field=field,
         code=code,
+        request_id=request_id,
         retry_after=reply.retry_after,
         transient=reply.status in TEMPORARY,
     )

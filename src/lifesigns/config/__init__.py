@@ -5,7 +5,7 @@ The files, in the order in which a value passes them:
     yaml_file.py   reads the file; refuses hostile YAML
     document.py    its plain values, with the line of every key
     overrides.py   the environment and flags
-    schema.py      the keys, derived from the dataclasses they become; refuses unknown keys
+    schema.py      the keys, derived from the values they become; refuses unknown keys
     readers.py     one value at a time: durations, numbers, words; refuses wrong types
     channels.py, alerting.py, executors.py, values.py
                    the keys beside the policy; refuse what does not fit together

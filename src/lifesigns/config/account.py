@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import asdict
 
 from lifesigns.config.document import DEFAULT, Source, dotted
 from lifesigns.config.fitting import flat, settable
@@ -25,6 +26,7 @@ def account(config: Config, layers: Layers, settings: Settings) -> Iterator[Row]
     yield "bus", masked(config.bus.url), _source(settings, "bus", "url")
     yield "bus.relays", config.bus.relays, _source(settings, "bus", "relays")
     yield "bus.other_hubs", config.bus.other_hubs, _source(settings, "bus", "other_hubs")
+    yield "zone", config.zone, _source(settings, "zone")
     pinged = config.dead_man_switch
     yield "dead_man_switch", host_only(pinged.url), _source(settings, "dead_man_switch", "url")
     yield "dead_man_switch.every", pinged.every, _source(settings, "dead_man_switch", "every")
@@ -52,17 +54,15 @@ def account(config: Config, layers: Layers, settings: Settings) -> Iterator[Row]
     }.items():
         first = next((setting.source for path, setting in settings.items() if path[0] == section), DEFAULT)
         yield section, len(entries), first
-    kept = {f.name: getattr(config.checkpoints, f.name) for f in fields(config.checkpoints) if f.repr}
-    yield from _section("checkpoints", kept, settings)
-    shown = {f.name: getattr(config.github, f.name) for f in fields(config.github) if f.repr}
-    yield from _section("github", shown, settings)
-    maestro = {f.name: getattr(config.ai_maestro, f.name) for f in fields(config.ai_maestro)}
-    yield from _section("ai_maestro", maestro, settings)
+    yield from _section("checkpoints", config.checkpoints.shown(), settings)
+    yield from _section("github", config.github.shown(), settings)
+    yield from _section("ai_maestro", asdict(config.ai_maestro), settings)
     yield from _section("limits", settable(config.limits), settings)
     yield "audit.key", config.audit.key and str(config.audit.key), _source(settings, "audit", "key")
     witnesses = tuple(masked(one) for one in config.audit.witnesses)
     yield "audit.witnesses", witnesses, _source(settings, "audit", "witnesses")
     yield from _section("otlp", settable(config.otlp), settings)
+    yield from _section("hooks", settable(config.hooks), settings)
     yield from _section("memory", settable(config.memory), settings)
 
 

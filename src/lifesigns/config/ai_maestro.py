@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Final
+
+from msgspec import Struct
 
 from lifesigns.config import readers
 from lifesigns.config.schema import Schema, Section, entry
@@ -19,8 +20,7 @@ every = readers.within(readers.seconds, lambda s: 0.1 <= s <= 300, "from 100 ms 
 wait = readers.within(readers.seconds, lambda s: 1 <= s <= 3600, "from a second to an hour")
 
 
-@dataclass(frozen=True, slots=True)
-class AiMaestroSettings:
+class AiMaestroSettings(Struct, frozen=True):
     """Where AI Maestro is. Without an address nobody is pinged."""
 
     url: Annotated[str | None, address] = None

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Annotated, Final
+
+from msgspec import Struct
 
 from lifesigns.config import readers
 from lifesigns.config.durations import MINUTE, WEEK
@@ -94,8 +95,7 @@ lasts_for = readers.within(
 # --- settings ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MatcherSettings:
+class MatcherSettings(Struct, frozen=True, kw_only=True):
     """Selects alerts; an empty field matches all."""
 
     alerts: Annotated[tuple[str, ...], kinds] = ()
@@ -103,8 +103,7 @@ class MatcherSettings:
     roles: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RouteSettings(MatcherSettings):
+class RouteSettings(MatcherSettings, frozen=True, kw_only=True):
     """Which alerts go where."""
 
     channels: Annotated[tuple[str, ...], channel_list, "an empty list tells nobody"]
@@ -112,8 +111,7 @@ class RouteSettings(MatcherSettings):
     severity: Annotated[str | None, readers.severity] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SilenceSettings(MatcherSettings):
+class SilenceSettings(MatcherSettings, frozen=True, kw_only=True):
     """Alerts that nobody is told about between two moments."""
 
     from_: Annotated[float, moment] = 0.0
@@ -122,8 +120,7 @@ class SilenceSettings(MatcherSettings):
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MaintenanceSettings(MatcherSettings):
+class MaintenanceSettings(MatcherSettings, frozen=True, kw_only=True):
     """Maintenance, either once (`from_`, `until`), or every week (`days`, `at`, `for_`, `zone`)."""
 
     name: str = ""
@@ -135,8 +132,7 @@ class MaintenanceSettings(MatcherSettings):
     zone: Annotated[tzinfo, time_zone] = UTC
 
 
-@dataclass(frozen=True, slots=True)
-class PacingSettings:
+class PacingSettings(Struct, frozen=True):
     """How often people are told anything."""
 
     hold_for: float = 5.0

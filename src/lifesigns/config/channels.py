@@ -7,22 +7,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from lifesigns.config import readers
 from lifesigns.config.errors import unknown
 from lifesigns.config.readers import Reader, named_secrets, secret, secret_url, secrets, url
 from lifesigns.config.schema import ANY, Entry, Schema, Section
+from lifesigns.config.secretive import Secretive
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelSettings:
+class ChannelSettings(Secretive, frozen=True):
     """One channel. `options` hold secrets."""
+
+    secrets: ClassVar[tuple[str, ...]] = ("options",)
 
     name: str
     type: str
-    options: Mapping[str, Any] = field(repr=False)
+    options: Mapping[str, Any]
     per_minute: int | None = None
     gap: float | None = None
 

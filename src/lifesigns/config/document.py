@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 _INT: Final = re.compile(r"[-+]?[0-9]{1,30}")
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
@@ -26,8 +27,7 @@ KeyPath = tuple[str, ...]
 """Names from the top down to a key; an entry of a list is `[1]`, `[2]`, ..."""
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(Struct, frozen=True):
     """A file's content, and the line of each key."""
 
     name: str
@@ -44,8 +44,7 @@ class Document:
 EMPTY: Final = Document("", None, {})
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """The source of a value: the key as the user wrote it, and its file, variable or flag."""
 
     key: str = ""

@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final
+
+from msgspec import Struct, field
 
 from lifesigns.config import readers
 from lifesigns.config.readers import Reader, named_secrets, secret, secret_url
 from lifesigns.config.schema import POLICY, Entry, Schema, Section, entry, keys
+from lifesigns.config.secretive import Secretive
 from lifesigns.core import commands, templates
 from lifesigns.core.commands import CLEANUP_FACTS, RESPAWN_FACTS
 
@@ -84,17 +86,21 @@ megabytes = readers.within(
 # --- settings ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookSettings:
+class WebhookSettings(Secretive, frozen=True):
     """An address to post orders to. It, the secret and the headers are secrets."""
 
-    webhook: Annotated[str, secret_url] = field(repr=False)
-    secret: Annotated[str | None, secret] = field(default=None, repr=False)
-    headers: Annotated[Mapping[str, str], named_secrets] = field(default_factory=dict, repr=False)
+    secrets: ClassVar[tuple[str, ...]] = (
+        "webhook",
+        "secret",
+        "headers",
+    )
+
+    webhook: Annotated[str, secret_url]
+    secret: Annotated[str | None, secret] = None
+    headers: Annotated[Mapping[str, str], named_secrets] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class CommandSettings:
+class CommandSettings(Struct, frozen=True):
     """A command that starts agents, or cleans up after them."""
 
     command: Annotated[str, command]
@@ -104,8 +110,7 @@ class CommandSettings:
     """Names of variables that it gets from the hub's environment."""
 
 
-@dataclass(frozen=True, slots=True)
-class TmuxSettings:
+class TmuxSettings(Struct, frozen=True):
     """Panes to type nudges into."""
 
     tmux: Annotated[str, pane]
@@ -119,8 +124,7 @@ class TmuxSettings:
 Way = WebhookSettings | CommandSettings | TmuxSettings
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutorSettings:
+class ExecutorSettings(Struct, frozen=True):
     """Carries out the orders for these agents; empty means all."""
 
     by: Way
@@ -130,14 +134,19 @@ class ExecutorSettings:
     """The decider's name, for escalations."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointSettings:
+class CheckpointSettings(Secretive, frozen=True):
     """How much of checkpoints' contents the hub stores; None is the default."""
 
-    verify: Annotated[str | None, secret_url] = field(default=None, repr=False)
+    secrets: ClassVar[tuple[str, ...]] = (
+        "verify",
+        "secret",
+        "headers",
+    )
+
+    verify: Annotated[str | None, secret_url] = None
     """A webhook, with its secret and headers, that verifies contents stored elsewhere."""
-    secret: Annotated[str | None, secret] = field(default=None, repr=False)
-    headers: Annotated[Mapping[str, str], named_secrets] = field(default_factory=dict, repr=False)
+    secret: Annotated[str | None, secret] = None
+    headers: Annotated[Mapping[str, str], named_secrets] = field(default_factory=dict)
     content_mb: Annotated[float | None, megabytes] = None
     task_mb: Annotated[float | None, megabytes] = None
     total_mb: Annotated[float | None, megabytes] = None

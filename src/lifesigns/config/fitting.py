@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from lifesigns.config.errors import ErrorCollector
 from lifesigns.config.schema import Path, Setting
@@ -57,8 +59,8 @@ def flat(value: Mapping[str, Any], path: Path = ()) -> dict[Path, Any]:
 
 def settable(value: Any) -> Any:
     """A policy as nested names, with all that can be set and nothing computed."""
-    if is_dataclass(value):
-        return {f.name: settable(getattr(value, f.name)) for f in fields(value) if f.init}
+    if isinstance(value, Struct):
+        value = asdict(value)
     if isinstance(value, Mapping):
         return {name: settable(part) for name, part in value.items()}
     return value

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final
 from urllib.parse import urlsplit
+
+from msgspec import field
 
 from lifesigns.config import readers
 from lifesigns.config.readers import secret
 from lifesigns.config.schema import Schema, Section, entry
+from lifesigns.config.secretive import Secretive
 
 API: Final = "https://api.github.com"
 LOCAL: Final = ("127.0.0.1", "localhost", "::1")
@@ -53,12 +55,13 @@ per_minute = readers.within(readers.whole, lambda number: 5 <= number <= 80, "a 
 per_hour = readers.within(readers.whole, lambda number: 5 <= number <= 500, "a number from 5 to 500")
 
 
-@dataclass(frozen=True, slots=True)
-class GitHubSettings:
+class GitHubSettings(Secretive, frozen=True):
     """Where the locks are. Without repositories nothing is watched."""
 
+    secrets: ClassVar[tuple[str, ...]] = ("token",)
+
     repos: Annotated[tuple[str, ...], repos] = ()
-    token: Annotated[str | None, secret] = field(default=None, repr=False)
+    token: Annotated[str | None, secret] = None
     """None: what `gh auth token` says."""
     api: Annotated[str, api] = API
     workers: Annotated[Mapping[str, tuple[str, ...]], workers] = field(default_factory=dict)

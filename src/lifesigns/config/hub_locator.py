@@ -14,11 +14,11 @@ import socket
 import stat
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 from urllib.parse import urlsplit
 
+from lifesigns.config.secretive import Secretive
 from lifesigns.errors import UsageError
 from lifesigns.wire.addresses import is_loopback_host
 
@@ -33,12 +33,13 @@ FILE_MAX: Final = 4096
 _PORTS: Final = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True, slots=True)
-class HubLocator:
+class HubLocator(Secretive, frozen=True):
     """A hub's address, and the token for it."""
 
+    secrets: ClassVar[tuple[str, ...]] = ("token",)
+
     hub: str
-    token: str | None = field(repr=False)
+    token: str | None
 
 
 def find(environ: Mapping[str, str], hub: str | None = None, token: str | None = None) -> HubLocator:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from lifesigns.config import tree
 from lifesigns.config.document import DEFAULT, Source
@@ -21,8 +22,7 @@ _VARIED: Final = sorted({path for changes in PROFILES.values() for path in flat(
 """The values in which profiles differ. A role or an agent with a profile takes over exactly these."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layers:
+class Layers(Struct, frozen=True):
     """All settings about policies, each under the path it changes."""
 
     profile: str

@@ -4,9 +4,10 @@ errors."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from lifesigns.config import (
     ai_maestro,
@@ -35,6 +36,7 @@ from lifesigns.config.values import (
     BusSettings,
     Config,
     DeadManSettings,
+    HookSettings,
     Limits,
     Listen,
     MemorySettings,
@@ -58,6 +60,7 @@ SCHEMA: Final[Schema] = {
     "limits": schema.keys(Limits),
     "audit": schema.keys(AuditSettings),
     "otlp": schema.keys(OtlpSettings),
+    "hooks": schema.keys(HookSettings),
     "memory": schema.keys(MemorySettings),
 }
 """The whole file."""
@@ -123,6 +126,7 @@ def assemble(content: document.Document, environ: Mapping[str, str], flags: Mapp
         },
         store=_value(settings, "store"),
         bus=_changed(BusSettings(), settings, "bus"),
+        zone=_value(settings, "zone", default=""),
         dead_man_switch=_changed(DeadManSettings(), settings, "dead_man_switch"),
         access=_changed(AccessSettings(), settings, "access"),
         listen=_changed(Listen(), settings, "listen"),
@@ -130,6 +134,7 @@ def assemble(content: document.Document, environ: Mapping[str, str], flags: Mapp
         limits=_changed(Limits(), settings, "limits"),
         audit=_changed(AuditSettings(), settings, "audit"),
         otlp=_changed(OtlpSettings(), settings, "otlp"),
+        hooks=_changed(HookSettings(), settings, "hooks"),
         memory=_changed(MemorySettings(), settings, "memory"),
         routes=_entries(settings, "routes"),
         silences=_entries(settings, "silences"),

@@ -1,6 +1,6 @@
 """Settings outside the file: the environment, then flags.
 
-`LIFESIGNS_PROFILE`, `_STORE`, `_BUS`, `_DEAD_MAN_SWITCH` and `_LISTEN` are settings; `LIFESIGNS_LISTEN__BEHIND_PROXY=yes` sets a part of
+`LIFESIGNS_PROFILE`, `_STORE`, `_BUS`, `_DEAD_MAN_SWITCH`, `_ZONE` and `_LISTEN` are settings; `LIFESIGNS_LISTEN__BEHIND_PROXY=yes` sets a part of
 one; `LIFESIGNS_POLICY__SILENCE__INTERVAL=2` and `LIFESIGNS_FLEET__TICK_EVERY=2` set any threshold. An empty variable
 counts as not set. We ignore other variables that begin with LIFESIGNS_, unless one looks like a typo.
 """
@@ -41,6 +41,7 @@ SCHEMA: Final[Schema] = {
         **keys(DeadManSettings),
     },
     "listen": {SHORT: readers.listen, **keys(Listen)},
+    "zone": readers.zone,
 }
 """The part of the schema that can also be set outside the file."""
 LISTEN_FLAGS: Final[Mapping[str, str]] = {

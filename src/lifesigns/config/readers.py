@@ -16,6 +16,8 @@ Reader = Callable[[object], Any]
 SECONDS_MAX: Final = 100 * 365 * durations.DAY
 NUMBER_MAX: Final = 1e15
 
+_zone: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}").fullmatch
+
 
 def seconds(value: object) -> float:
     """A duration: a number of seconds, or text with a unit."""
@@ -108,6 +110,16 @@ def store(value: object) -> str:
 def bus(value: object) -> str:
     """The bus's URL."""
     return _url(value, "nats://host:4222 or redis://host:6379")
+
+
+def zone(value: object) -> str:
+    """The name of a zone."""
+    name = text(value)
+    if not _zone(name):
+        raise ValueError(
+            f"is {shown(name)}, but needs to be a name of letters, digits, dots and dashes, such as eu-1"
+        )
+    return name
 
 
 def signed(value: object) -> tuple[str, ...]:

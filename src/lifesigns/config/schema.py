@@ -1,6 +1,6 @@
 """The schema: nested names, with a reader for each key.
 
-A key is a field of a dataclass, and is described nowhere else: its name (without a trailing `_`: `from_`), its default
+A key is a field of a value, and is described nowhere else: its name (without a trailing `_`: `from_`), its default
 (none: required) and its type, which selects the reader, unless one is given: `until: Annotated[float, moment]`. So a
 new threshold of the policy needs no change here.
 
@@ -10,11 +10,13 @@ An `Entry` reads keys together that depend on each other. All other keys are rea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path as FilePath
 from types import UnionType
-from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Union, get_args, get_origin
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 from lifesigns.config import readers
 from lifesigns.config.document import Document, KeyPath, Source, dotted
@@ -45,8 +47,7 @@ _BY_TYPE: Final[Mapping[Any, Reader]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """One value, valid by itself; whether it fits the others is not checked yet."""
 
     path: Path
@@ -54,8 +55,7 @@ class Setting:
     source: Source
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """Named values of a document. Errors name the key and its line."""
 
     path: Path
@@ -90,7 +90,7 @@ class Section:
                 self.add_error(key, str(error))
         return right
 
-    def make(self, cls: type, given: Mapping[str, object], right: Mapping[str, Any]) -> Any:
+    def make(self, cls: type[Struct], given: Mapping[str, object], right: Mapping[str, Any]) -> Any:
         """A `cls` of the valid values; None if a required key is missing or wrong."""
         needed = _needed(cls)
         for key, hint in needed.items():
@@ -98,12 +98,11 @@ class Section:
                 self.add_error(key, f"is missing{hint}")
         if not all(key in right for key in needed):
             return None
-        names = {f.name.rstrip("_"): f.name for f in fields(cls)}
+        names = {name.rstrip("_"): name for name in cls.__struct_fields__}
         return cls(**{names[key]: value for key, value in right.items() if key in names})
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """Keys read together: `read` makes a value of them, or adds an error and returns None."""
 
     keys: Mapping[str, Reader]
@@ -115,14 +114,13 @@ Node = Schema | list[Entry] | Entry | Reader
 
 
 @cache
-def keys(cls: type) -> dict[str, Any]:
-    """The keys of a dataclass, whose fields may be dataclasses or mappings of names to them."""
-    hints = get_type_hints(cls, include_extras=True)
-    return {f.name.rstrip("_"): _of_type(hints[f.name]) for f in fields(cls) if f.init}
+def keys(cls: type[Struct]) -> dict[str, Any]:
+    """The keys of a part of the configuration, whose fields may be other parts or mappings of names to them."""
+    return {f.name.rstrip("_"): _of_type(f.type) for f in fields(cls)}
 
 
-def entry(cls: type, check: Callable[[Section, Any, Mapping[str, object]], None]) -> Entry:
-    """An entry that is a dataclass; `check` adds errors about values that do not fit together."""
+def entry(cls: type[Struct], check: Callable[[Section, Any, Mapping[str, object]], None]) -> Entry:
+    """An entry that becomes one value; `check` adds errors about values that do not fit together."""
 
     def read(section: Section, given: Mapping[str, object]) -> Any:
         made = section.make(cls, given, section.read(given, keys(cls)))
@@ -137,8 +135,8 @@ def _of_type(hint: Any) -> Any:
     if hint in _BY_TYPE:
         return _BY_TYPE[hint]
     arguments = get_args(hint)
-    if is_dataclass(hint):
-        return keys(hint)  # type: ignore[arg-type]
+    if isinstance(hint, type) and issubclass(hint, Struct):
+        return keys(hint)
     if get_origin(hint) is Annotated:
         return arguments[1]
     if get_origin(hint) in (Union, UnionType):
@@ -147,13 +145,12 @@ def _of_type(hint: Any) -> Any:
 
 
 @cache
-def _needed(cls: type) -> dict[str, str]:
-    """The required keys of a dataclass, and the hint for a missing one: a text beside its reader."""
-    hints = get_type_hints(cls, include_extras=True)
+def _needed(cls: type[Struct]) -> dict[str, str]:
+    """The required keys of a value, and the hint for a missing one: a text beside its reader."""
     return {
-        f.name.rstrip("_"): "".join(f"; {part}" for part in getattr(hints[f.name], "__metadata__", ())[1:])
+        f.name.rstrip("_"): "".join(f"; {part}" for part in getattr(f.type, "__metadata__", ())[1:])
         for f in fields(cls)
-        if f.default is MISSING and f.default_factory is MISSING
+        if f.required
     }
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
+
+from msgspec import Struct, field
 
 from lifesigns.config import readers
 from lifesigns.config.ai_maestro import AiMaestroSettings
@@ -14,12 +15,12 @@ from lifesigns.config.channels import ChannelSettings
 from lifesigns.config.document import Source
 from lifesigns.config.executors import CheckpointSettings, ExecutorSettings
 from lifesigns.config.github import GitHubSettings
+from lifesigns.config.secretive import Secretive
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook
 
 
-@dataclass(frozen=True, slots=True)
-class Listen:
+class Listen(Struct, frozen=True):
     """Where the hub listens, and how clients reach it. `listening.py` checks it."""
 
     host: Annotated[str, readers.host] = "127.0.0.1"
@@ -41,11 +42,12 @@ class Listen:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
-class BusSettings:
+class BusSettings(Secretive, frozen=True):
     """A bus for beats beside HTTP, and whose messages count there."""
 
-    url: Annotated[str | None, readers.bus] = field(default=None, repr=False)
+    secrets: ClassVar[tuple[str, ...]] = ("url",)
+
+    url: Annotated[str | None, readers.bus] = None
     """None: beats come over HTTP only."""
     relays: Annotated[str, readers.one_of("open", "signed", "refused")] = "open"
     """Whether messages count whose subject does not name the speaker: those of processes with several agents."""
@@ -53,27 +55,26 @@ class BusSettings:
     """Whether a hub with another store may hear the same bus. Both would judge the same agents."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeadManSettings:
+class DeadManSettings(Secretive, frozen=True):
     """Somebody outside who is pinged while all is well, and raises an alarm when no ping comes."""
 
-    url: Annotated[str | None, readers.secret_url] = field(default=None, repr=False)
+    secrets: ClassVar[tuple[str, ...]] = ("url",)
+
+    url: Annotated[str | None, readers.secret_url] = None
     """None: nobody is pinged. The address is a secret: whoever has it can ping in the hub's place."""
     every: Annotated[float, readers.within(readers.seconds, lambda every: every >= 1, "a second or more")] = (
         60.0
     )
 
 
-@dataclass(frozen=True, slots=True)
-class AccessSettings:
+class AccessSettings(Struct, frozen=True):
     """What agents need beside a token or a subject."""
 
     signed: Annotated[tuple[str, ...], readers.signed] = ()
     """The agents that have to sign their messages: ids, or beginnings of ids with a `*`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """How much the hub takes in at once, and how long it keeps it. The limits of a beat are fixed."""
 
     body_bytes: int = 8 * 1024 * 1024
@@ -112,26 +113,32 @@ class Limits:
     """Acts, with whom they concern and who did them. Their hashes are kept for ever."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuditSettings:
+class AuditSettings(Secretive, frozen=True):
     """The audit log: the key that seals it, and who keeps its checkpoints elsewhere."""
+
+    secrets: ClassVar[tuple[str, ...]] = ("witnesses",)
 
     key: Annotated[Path | None, readers.file] = None
     """None: `audit.key` in the state folder."""
-    witnesses: Annotated[tuple[str, ...], readers.witnesses] = field(default=(), repr=False)
+    witnesses: Annotated[tuple[str, ...], readers.witnesses] = ()
     """`file:/path`, `post:https://...`, `put:https://...`, or `env:NAME` that says one of these."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemorySettings:
+class MemorySettings(Struct, frozen=True):
     """An MCP memory server that recoveries of locks are written to, beside the store."""
 
     file: Annotated[Path | None, readers.file] = None
     """The server's file (`MEMORY_FILE_PATH`). None: nothing is written."""
 
 
-@dataclass(frozen=True, slots=True)
-class OtlpSettings:
+class HookSettings(Struct, frozen=True):
+    """How the hooks of coding agents are heard."""
+
+    commits_are_checkpoints: bool = False
+    """A `git commit` of a session is a checkpoint of its work."""
+
+
+class OtlpSettings(Struct, frozen=True):
     """How spans and log events of others become agents. The first attribute that is there counts; `a/b` needs both."""
 
     agent_id: tuple[str, ...] = (
@@ -149,13 +156,19 @@ class OtlpSettings:
     """How long a batch may be overtaken by later ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(Secretive, frozen=True):
     """Everything a hub needs to know before it starts.
 
     `effective` has every setting under its dotted key, without secrets. `sources` has the same keys and the source of
     each value.
     """
+
+    secrets: ClassVar[tuple[str, ...]] = (
+        "store",
+        "channels",
+        "effective",
+        "sources",
+    )
 
     policies: PolicyBook
     fleet: FleetPolicy
@@ -163,16 +176,19 @@ class Config:
     enabled: bool
     alerting: Mapping[str, RouteSettings]
     """By kind of alert, from the `health_monitoring` tree; `routes` go first."""
-    store: str | None = field(repr=False)
+    store: str | None
     """None: SQLite in the state folder."""
     bus: BusSettings
+    zone: str
+    """Where this hub runs, among several hubs: those in other zones are asked before a verdict of silence. Empty: no zone."""
     dead_man_switch: DeadManSettings
     access: AccessSettings
     listen: Listen
-    channels: Mapping[str, ChannelSettings] = field(repr=False)
+    channels: Mapping[str, ChannelSettings]
     limits: Limits
     audit: AuditSettings
     otlp: OtlpSettings
+    hooks: HookSettings
     memory: MemorySettings
     routes: Sequence[RouteSettings]
     silences: Sequence[SilenceSettings]
@@ -183,7 +199,7 @@ class Config:
     checkpoints: CheckpointSettings
     github: GitHubSettings
     ai_maestro: AiMaestroSettings
-    effective: Mapping[str, object] = field(default_factory=dict, repr=False)
-    sources: Mapping[str, Source] = field(default_factory=dict, repr=False)
+    effective: Mapping[str, object] = field(default_factory=dict)
+    sources: Mapping[str, Source] = field(default_factory=dict)
     path: Path | None = None
     """The file that was read, if there was one."""

@@ -13,11 +13,13 @@ from enum import StrEnum
 from math import inf
 from typing import Final
 
+from msgspec import Struct
+
 from lifesigns.core.detectors.call_history import CallHistory
 from lifesigns.core.detectors.forecast import Trend
 from lifesigns.core.effects import Finding, Kind, Rung, Stage
 from lifesigns.core.health import Cause, Doing, FailureClass, Health
-from lifesigns.core.signals import TOKENS_ONLY
+from lifesigns.core.signals import TOKENS_ONLY, Opinion
 
 NEVER: Final = inf
 
@@ -54,6 +56,10 @@ class Suspicion:
     wait: float = 0.0
     held: bool = False
     """The verdict was postponed once, because the whole host was late."""
+    zones: tuple[str, ...] | None = None
+    """The other zones that were asked whether they hear it; None if nobody was asked yet."""
+    opinions: dict[str, Opinion] = field(default_factory=dict)
+    """What they said."""
 
 
 @dataclass(slots=True)
@@ -67,6 +73,13 @@ class Call:
     """The agent itself said how long the call takes."""
     args_digest: str = ""
     """Of a tool call, if they were told when it began."""
+    unheard: float = 0.0
+    """For how long nothing was heard of the agent since: it may have ended then."""
+
+    @property
+    def may_take(self) -> float:
+        """How long the agent may be in it, counted from its start."""
+        return self.bound + self.unheard
 
 
 class CpuLevel(StrEnum):
@@ -95,6 +108,8 @@ class Work:
     excused: float = 0.0
     """The longest call since the last checkpoint. Calls do not add up: otherwise an agent that builds all day would
     never owe a checkpoint."""
+    unheard: float = 0.0
+    """For how long nothing was heard of the agent since the last checkpoint: it may have saved one then."""
     tool_at: float | None = None
     tokens_at: float | None = None
     output_at: float | None = None
@@ -170,21 +185,31 @@ class Work:
                 self.again.pop(oldest, None)
             if call is not None:
                 self.closed[call_id] = None
-        if call is None or (took := now - call.started_at) < LONG_CALL:
-            return call
-
-        def moved_on(at: float) -> float:
-            return min(now, at + took + lapsed(at, call.started_at))
-
-        self.clocks_from = moved_on(max(self.since, self.clocks_from))
-        self.excused = max(self.excused, took)
-        if self.tool_at is not None:
-            self.tool_at = moved_on(self.tool_at)
-        if self.tokens_at is not None:
-            self.tokens_at = moved_on(self.tokens_at)
-        if self.output_at is not None:
-            self.output_at = moved_on(self.output_at)
+        if call is not None and (took := now - call.started_at - call.unheard) >= LONG_CALL:
+            self._move_clocks(now - took, now, lapsed)
+            self.excused = max(self.excused, took)
         return call
+
+    def skip(self, since: float, now: float, lapsed: Callable[[float, float], float]) -> None:
+        """Nothing was heard of the agent meanwhile: nobody knows what it did, and the time counts neither for nor against it."""
+        self._move_clocks(since, now, lapsed)
+        self.unheard += now - since
+        for call in self.calls.values():
+            call.unheard += now - since
+
+    def _move_clocks(self, since: float, now: float, lapsed: Callable[[float, float], float]) -> None:
+        self.clocks_from = _moved_on(max(self.since, self.clocks_from), since, now, lapsed)
+        if self.tool_at is not None:
+            self.tool_at = _moved_on(self.tool_at, since, now, lapsed)
+        if self.tokens_at is not None:
+            self.tokens_at = _moved_on(self.tokens_at, since, now, lapsed)
+        if self.output_at is not None:
+            self.output_at = _moved_on(self.output_at, since, now, lapsed)
+
+
+def _moved_on(at: float, since: float, now: float, lapsed: Callable[[float, float], float]) -> float:
+    """A clock that stood still from `since` to `now`. Our own lapses before that go on not to count."""
+    return min(now, at + now - since + lapsed(at, since))
 
 
 @dataclass(slots=True)
@@ -267,14 +292,15 @@ class Case:
     """Whether there was reason enough to end the agent when people were asked about it."""
     on_silence: bool = False
     """The agent is silent: the first sign of life refutes the case."""
+    last_look: Suspicion | None = None
+    """What other zones say just before an agent is ended for its silence, while they are asked."""
     respawn: bool = True
     by: str = ""
     key: str = ""
     """The idempotency key of a person's request."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """Why an agent is unwell, as a class, with the reason for the class and since when."""
 
     failure_class: FailureClass
@@ -282,8 +308,7 @@ class Failure:
     since: float
 
 
-@dataclass(frozen=True, slots=True)
-class Past:
+class Past(Struct, frozen=True):
     """What an agent has been through, as far as something follows from it. It changes seldom, and agents to which nothing
     happened share one."""
 
@@ -381,7 +406,6 @@ class Agent:
     taught_beat: int = 0
     expected_at: float = 0.0
     lateness2: float = 0.0
-    peer_at: float = -NEVER
 
     doing_from: float = 0.0
     doing_note: str = ""

@@ -26,9 +26,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import inf
 from typing import Final
+
+from msgspec import Struct
 
 from lifesigns.core.policy import BreakerPolicy
 from lifesigns.core.signals import BreakerState
@@ -58,8 +59,7 @@ BUCKETS: Final = 20
 """Buckets of a time window: it forgets a twentieth at a time, and fits in one to five cache lines."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Permit:
+class Permit(Struct, frozen=True, eq=False):
     """Permission for one call; return it with `success`, `failure` or `release`.
 
     All calls of one closed period share one permit, so that a grant costs nothing.
@@ -69,8 +69,7 @@ class Permit:
     probe: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """One change of state, and why."""
 
     at: float
@@ -79,8 +78,7 @@ class Turn:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class BreakerStatus:
+class BreakerStatus(Struct, frozen=True):
     """A breaker as people see it."""
 
     name: str

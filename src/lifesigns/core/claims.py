@@ -76,6 +76,8 @@ class Claims:
             why = f"its claim on {claim.task_id} is stale"
             self._outbox.order(SendPing, agent, now, seq=0, suspicion=why)
             return False
+        if self.due_at(claim, agent, policy) > now and agent.health is not Health.TERMINATED:
+            return False  # It may still answer: nobody listened for a while.
         silent_for = now - max(agent.heard_at, claim.claimed_at)
         self.release(claim, agent, now, f"{claim.agent_id} was last heard {duration(silent_for)} ago")
         return True

@@ -45,6 +45,8 @@ class EngineContext:
         self.limits = fleet
         self.host = ""
         """Where we run ourselves."""
+        self.other_zones: tuple[str, ...] = ()
+        """The zones beside ours that have a hub: before a verdict of silence they are asked."""
         self.awareness = beliefs.awareness
         self.deadlines = Deadlines()
         self.outbox = Outbox(epoch, beliefs.numbered, changes)

@@ -22,21 +22,25 @@ _VOLATILE: Final = re.compile(
     # Every branch begins at a fixed sign, repeats only within bounds and has no repetition inside
     # another, so that the worst text costs a bounded number of steps per character.
     r"""
-    (?=[0-9a-fA-FlmprtLPRT])(?<![0-9A-Za-z])(?:                                        # how any of these begins
-      [0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}      # uuid
-    | 0x[0-9a-fA-F]{6,16}                                                              # address
-    | (?=[0-9]{0,63}[a-fA-F])(?=[a-fA-F]{0,63}[0-9])[0-9a-fA-F]{8,128}                 # commit, hash
-    # A day alone is meant (a report of that day); a day with a time is a timestamp.
-    | [0-9]{4}-[0-9]{2}-[0-9]{2}[T\ ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]{1,9})?)?
-      (?:\ ?Z|\ ?[+-][0-9]{2}:?[0-9]{2})?
-    | [0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?                                  # time of day
-    | [0-9]{1,3}:[0-5][0-9]                                                            # minutes:seconds
-    | 1[0-9]{9}(?:[0-9]{3}){0,3}(?:\.[0-9]{1,9})?                                      # epoch
-    | [0-9]{1,4}[dhm][0-9]{1,4}(?:\.[0-9]{1,9})?(?:[hms]|ms)(?:[0-9]{1,4}(?:\.[0-9]{1,9})?s)?  # 3m12s, 1h5m
-    | [0-9]{1,3}(?:\.[0-9]{1,9})?\ ?%
-    # A unit that is a single letter stands close: "3m", "12 s", but not "3 m" or "2 h".
-    | [0-9]{1,9}(?:\.[0-9]{1,9})?
-      (?:[mh]|\ ?(?:ns|us|µs|ms|s|secs?|seconds?|mins?|minutes?|hrs?|hours?))
+    (?<![0-9A-Za-z])(?:
+      (?=[0-9a-fA-F]{8})(?:
+        [0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}    # uuid
+      | (?=[0-9]{0,63}[a-fA-F])(?=[a-fA-F]{0,63}[0-9])[0-9a-fA-F]{8,128}               # commit, hash
+      )
+    | (?=[0-9])(?:
+        0x[0-9a-fA-F]{6,16}                                                            # address
+      # A day alone is meant (a report of that day); a day with a time is a timestamp.
+      | [0-9]{4}-[0-9]{2}-[0-9]{2}[T\ ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]{1,9})?)?
+        (?:\ ?Z|\ ?[+-][0-9]{2}:?[0-9]{2})?
+      | [0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?                                # time of day
+      | [0-9]{1,3}:[0-5][0-9]                                                          # minutes:seconds
+      | 1[0-9]{9}(?:[0-9]{3}){0,3}(?:\.[0-9]{1,9})?                                    # epoch
+      | [0-9]{1,4}[dhm][0-9]{1,4}(?:\.[0-9]{1,9})?(?:[hms]|ms)(?:[0-9]{1,4}(?:\.[0-9]{1,9})?s)?  # 3m12s, 1h5m
+      | [0-9]{1,3}(?:\.[0-9]{1,9})?\ ?%
+      # A unit that is a single letter stands close: "3m", "12 s", but not "3 m" or "2 h".
+      | [0-9]{1,9}(?:\.[0-9]{1,9})?
+        (?:[mh]|\ ?(?:ns|us|µs|ms|s|secs?|seconds?|mins?|minutes?|hrs?|hours?))
+      )
     | (?:toolu|call|req|msg|resp|chatcmpl)[-_](?=[A-Za-z]{0,63}[0-9])[0-9A-Za-z]{16,64}
     | (?:[Pp]id|[Pp]ort|[Ll]ines?|[Aa]ttempts?|[Rr]etry|[Tt]ry)[\ =:\#]{1,2}[0-9]{1,9}(?:\ ?(?:/|of)\ ?[0-9]{1,9})?
     | (?:duration|elapsed|latency|took)\w{0,8}["']?\ ?[:=]\ ?[0-9]{1,12}(?:\.[0-9]{1,12})?
@@ -67,6 +71,9 @@ def digest(value: object, *, exact: bool = False) -> str:
     raises.
     """
     try:
+        if type(value) is str and len(value) <= TEXT_MAX:
+            text = value if exact else steady(value)
+            return fingerprint(_written("s", text))  # As below: most results are a text.
         return fingerprint("".join(_Reader(exact).parts_of(value)))
     except Exception:  # noqa: BLE001 - a stranger's object may raise anything when it is read
         return ""
@@ -123,11 +130,12 @@ class _Reader:
 
     def _text(self, tag: str, text: str, length: int) -> None:
         cut = length > self.text_left
-        text = str.__getitem__(text, slice(self.text_left))
+        if cut or type(text) is not str:  # A type of its own may say what it likes about itself.
+            text = str.__getitem__(text, slice(self.text_left))
         self.text_left -= len(text)
         if not self.exact:
             text = steady(text)
-        self.parts.append(f"{tag}{len(text)}:{text};")
+        self.parts.append(_written(tag, text))
         if cut:
             self.parts.append(f"of {length};")
 
@@ -154,6 +162,10 @@ class _Reader:
             first = [(k, v) for k, v in first if not _is_volatile_field(k)]
         first.sort(key=lambda pair: _order(pair[0]))
         self._items("d", len(values), (part for pair in first for part in pair), depth)
+
+
+def _written(tag: str, text: str) -> str:
+    return f"{tag}{len(text)}:{text};"
 
 
 def _order(key: object) -> tuple[str, str]:

@@ -11,11 +11,12 @@ from lifesigns.core.claims import Claim
 from lifesigns.core.context import EngineContext
 from lifesigns.core.deadlines import HasDeadline
 from lifesigns.core.effects import Rung
+from lifesigns.core.health import Phase
 from lifesigns.core.messages import PendingMessage
 from lifesigns.core.policy import HOUR
 from lifesigns.core.profiles import FIRST
 from lifesigns.core.rebalancing import Offer
-from lifesigns.core.respawn import Lineage, Phase
+from lifesigns.core.respawn import Lineage
 from lifesigns.core.side_orders import SideOrder
 from lifesigns.core.tasks import Task
 from lifesigns.core.watching import ASLEEP, Watching
@@ -121,7 +122,7 @@ class DueRunner:
             return
         due = respawns.due_at(lineage) <= now
         unasked = lineage.phase is Phase.WAITING and not lineage.requested
-        if due and unasked and self._watching.may_be_well(agent):  # We heard from its host a moment ago.
+        if due and unasked and self._watching.may_be_well(agent, now):  # We heard from its host a moment ago.
             respawns.ask(lineage, f"{lineage.why} {ASLEEP}", now, doubted=True)
         elif due:
             respawns.step(lineage, agent, self._context.policy(agent).respawn, now)

@@ -9,8 +9,9 @@ it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from lifesigns.core.health import Cause, FailureClass, Health
 from lifesigns.core.signals import BreakerAct, BreakerState, Priority
@@ -50,8 +51,7 @@ class Severity(StrEnum):
     DISCONNECTED = "disconnected"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """What one detector noticed, with its evidence and since when."""
 
     kind: Kind
@@ -65,15 +65,13 @@ class Finding:
 # --- facts -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """Something that became true at a moment."""
 
     at: float
 
 
-@dataclass(frozen=True, slots=True)
-class Flip(Fact):
+class Flip(Fact, frozen=True):
     """A stored change of health, with its reason and evidence."""
 
     agent_id: str
@@ -86,8 +84,7 @@ class Flip(Fact):
     class_reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FailureClassified(Fact):
+class FailureClassified(Fact, frozen=True):
     """The class of a failure changed. `asked`: people know, and decide whether the agent is replaced."""
 
     agent_id: str
@@ -97,16 +94,14 @@ class FailureClassified(Fact):
     asked: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FindingOpened(Fact):
+class FindingOpened(Fact, frozen=True):
     """A detector found something, or an open finding became worse."""
 
     agent_id: str
     finding: Finding
 
 
-@dataclass(frozen=True, slots=True)
-class FindingClosed(Fact):
+class FindingClosed(Fact, frozen=True):
     """A finding is over."""
 
     agent_id: str
@@ -138,8 +133,7 @@ class Stage(StrEnum):
     DROPPED = "dropped"
 
 
-@dataclass(frozen=True, slots=True)
-class Intervention(Fact):
+class Intervention(Fact, frozen=True):
     """One step of the ladder reached a new stage. `id` is that of its order."""
 
     agent_id: str
@@ -155,8 +149,7 @@ class Intervention(Fact):
     """That of the failure it is to mend."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ending(Intervention):
+class Ending(Intervention, frozen=True):
     """A termination is done, with the life's last checkpoint if there is one."""
 
     checkpoint_id: str | None = None
@@ -170,8 +163,7 @@ class Recovered(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True)
-class Recovery(Fact):
+class Recovery(Fact, frozen=True):
     """A respawn began, led to an agent that speaks, or failed."""
 
     agent_id: str
@@ -194,8 +186,7 @@ class ClaimStage(StrEnum):
     RELEASED = "released"
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimChanged(Fact):
+class ClaimChanged(Fact, frozen=True):
     """An agent's hold on a task changed. `token` fences: a lower one is refused everywhere."""
 
     task_id: str
@@ -216,8 +207,7 @@ class MoveStage(StrEnum):
     NOT_TAKEN = "not_taken"
 
 
-@dataclass(frozen=True, slots=True)
-class TaskMove(Fact):
+class TaskMove(Fact, frozen=True):
     """A task of an unwell worker (`giver`) is on its way to another one, `agent_id`; that is the giver itself while it is
     asked to give the task back, and empty if nobody took it."""
 
@@ -228,8 +218,7 @@ class TaskMove(Fact):
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class MessageOverdue(Fact):
+class MessageOverdue(Fact, frozen=True):
     """A message was not acknowledged in time."""
 
     message_id: str
@@ -239,8 +228,7 @@ class MessageOverdue(Fact):
     overdue_for: float
 
 
-@dataclass(frozen=True, slots=True)
-class TaskVerdict(Fact):
+class TaskVerdict(Fact, frozen=True):
     """A stalled task was judged: `failed`, or alive and merely `blocked` or `late`."""
 
     task_id: str
@@ -249,8 +237,7 @@ class TaskVerdict(Fact):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class NeedsHuman(Fact):
+class NeedsHuman(Fact, frozen=True):
     """A person should look, now."""
 
     agent_id: str
@@ -258,8 +245,7 @@ class NeedsHuman(Fact):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class BreakerFlip(Fact):
+class BreakerFlip(Fact, frozen=True):
     """An agent's breaker changed its state."""
 
     agent_id: str
@@ -268,16 +254,14 @@ class BreakerFlip(Fact):
     now: BreakerState
 
 
-@dataclass(frozen=True, slots=True)
-class HubVisibility(Fact):
+class HubVisibility(Fact, frozen=True):
     """The hub became blind, or can see again."""
 
     blind: bool
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Brake(Fact):
+class Brake(Fact, frozen=True):
     """Interventions in a group stop because too many agents are unwell at once, or go on again. `by` is who released them."""
 
     group: str
@@ -287,8 +271,7 @@ class Brake(Fact):
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Pause(Fact):
+class Pause(Fact, frozen=True):
     """A person pauses an agent, for so long or until it is resumed."""
 
     agent_id: str
@@ -296,24 +279,21 @@ class Pause(Fact):
     pause_for: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Resumption(Fact):
+class Resumption(Fact, frozen=True):
     """A person ended a pause."""
 
     agent_id: str
     by: str
 
 
-@dataclass(frozen=True, slots=True)
-class Clearance(Fact):
+class Clearance(Fact, frozen=True):
     """A person resets an agent: its quarantine, open interventions and limits are lifted."""
 
     agent_id: str
     by: str
 
 
-@dataclass(frozen=True, slots=True)
-class RecoveryRequest(Fact):
+class RecoveryRequest(Fact, frozen=True):
     """A person wants an agent respawned, limits or not."""
 
     agent_id: str
@@ -322,8 +302,7 @@ class RecoveryRequest(Fact):
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal(Fact):
+class Refusal(Fact, frozen=True):
     """The engine refused a signal. Counted per agent and reason, stored at most once a minute."""
 
     agent_id: str
@@ -331,8 +310,7 @@ class Refusal(Fact):
     count: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Poisoned(Fact):
+class Poisoned(Fact, frozen=True):
     """Our code raised while it judged this agent, which is our bug. The agent is set aside, the others go on."""
 
     agent_id: str
@@ -342,8 +320,7 @@ class Poisoned(Fact):
 # --- orders ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Struct, frozen=True):
     """Something to carry out once, whatever crashes in between."""
 
     at: float
@@ -353,31 +330,36 @@ class Order:
     incarnation: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class SendPing(Order):
+class SendPing(Order, frozen=True):
     """Ask a suspected agent; the ping carries the suspicion, and any answer refutes it."""
 
     seq: int
     suspicion: str
 
 
-@dataclass(frozen=True, slots=True)
-class SetInterval(Order):
+class AskSecondOpinion(Order, frozen=True):
+    """Ask a hub in each of these zones whether it hears a suspected agent. Worth something only now: a zone that has not
+    answered when the verdict falls could not be asked."""
+
+    zones: tuple[str, ...]
+    silent_for: float
+    answer_within: float
+
+
+class SetInterval(Order, frozen=True):
     """Beat so often from now on. Worth something only now, and nothing depends on its arrival."""
 
     interval: float
 
 
-@dataclass(frozen=True, slots=True)
-class SendNudge(Order):
+class SendNudge(Order, frozen=True):
     """Tell an agent the facts, at its next turn boundary."""
 
     attempt: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Escalate(Order):
+class Escalate(Order, frozen=True):
     """Ask the orchestrator or a person, with everything we know."""
 
     reason: str
@@ -386,8 +368,7 @@ class Escalate(Order):
     answer_by: float
 
 
-@dataclass(frozen=True, slots=True)
-class Terminate(Order):
+class Terminate(Order, frozen=True):
     """Ask the agent to save, wait, then force it to stop. Partial state is kept."""
 
     reason: str
@@ -402,8 +383,7 @@ class Terminate(Order):
     reads."""
 
 
-@dataclass(frozen=True, slots=True)
-class Withdraw(Order):
+class Withdraw(Order, frozen=True):
     """A termination is withdrawn: nobody may carry it out any more."""
 
     withdrawn: str
@@ -411,8 +391,7 @@ class Withdraw(Order):
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class VerifyCheckpoint(Order):
+class VerifyCheckpoint(Order, frozen=True):
     """Read a checkpoint back and compare its digest."""
 
     task_id: str
@@ -420,8 +399,7 @@ class VerifyCheckpoint(Order):
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class Respawn(Order):
+class Respawn(Order, frozen=True):
     """Start a new life of the agent; `incarnation` is the one that ended, `new_incarnation` the one to begin."""
 
     task_id: str | None
@@ -433,8 +411,7 @@ class Respawn(Order):
     """Lives ordered before this one and not heard yet: they may still come, and must not live beside it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseClaim(Order):
+class ReleaseClaim(Order, frozen=True):
     """Give a stale claim back: unassign, comment, relabel, queue."""
 
     task_id: str
@@ -442,8 +419,7 @@ class ReleaseClaim(Order):
     comment: str
 
 
-@dataclass(frozen=True, slots=True)
-class Remind(Order):
+class Remind(Order, frozen=True):
     """Remind the recipient of an unacknowledged message."""
 
     message_id: str
@@ -452,8 +428,7 @@ class Remind(Order):
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class EscalateMessage(Order):
+class EscalateMessage(Order, frozen=True):
     """Tell the sender's side that a message stays unacknowledged."""
 
     message_id: str
@@ -462,8 +437,7 @@ class EscalateMessage(Order):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class AskStatus(Order):
+class AskStatus(Order, frozen=True):
     """Ask an agent about a stalled task; it has until `answer_by`."""
 
     task_id: str
@@ -471,8 +445,7 @@ class AskStatus(Order):
     answer_by: float
 
 
-@dataclass(frozen=True, slots=True)
-class OfferTask(Order):
+class OfferTask(Order, frozen=True):
     """Offer a free task to a worker with room, which claims it or does not, until `answer_by`."""
 
     task_id: str
@@ -481,8 +454,7 @@ class OfferTask(Order):
     answer_by: float
 
 
-@dataclass(frozen=True, slots=True)
-class AskBack(Order):
+class AskBack(Order, frozen=True):
     """Ask an unwell worker to give back a task that it has not begun; it decides, until `answer_by`."""
 
     task_id: str
@@ -492,8 +464,7 @@ class AskBack(Order):
     answer_by: float
 
 
-@dataclass(frozen=True, slots=True)
-class StopStranger(Order):
+class StopStranger(Order, frozen=True):
     """A retired incarnation still speaks: tell it alone that it was replaced. By the time it reads this, its
     successor (`incarnation`) may have a successor too."""
 
@@ -501,8 +472,7 @@ class StopStranger(Order):
     retired: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnBreaker(Order):
+class TurnBreaker(Order, frozen=True):
     """Reset, open or close a breaker of the agent, because a person wants it."""
 
     name: str
@@ -510,8 +480,7 @@ class TurnBreaker(Order):
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CleanUp(Order):
+class CleanUp(Order, frozen=True):
     """Clean up what a life left behind; `incarnation` is the life that is over."""
 
     task_id: str | None
@@ -519,8 +488,7 @@ class CleanUp(Order):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class SendCanary:
+class SendCanary(Struct, frozen=True):
     """Send the hub's own beat through the bus."""
 
     at: float

@@ -27,7 +27,8 @@ A healthy beat takes none of these steps: the engine looks its agent up and note
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lifesigns.core.agent import NEVER, Agent
 from lifesigns.core.beliefs import Beliefs
@@ -35,6 +36,7 @@ from lifesigns.core.canary import Canary
 from lifesigns.core.changed_keys import ChangedKeys, NoChangedKeys
 from lifesigns.core.context import EngineContext
 from lifesigns.core.deadlines import HasDeadline
+from lifesigns.core.detectors import forecast
 from lifesigns.core.detectors.silence import CLOSE
 from lifesigns.core.due import DueRunner
 from lifesigns.core.effects import Effect, Poisoned
@@ -178,6 +180,11 @@ class Engine:
         """The host we run on: while we are awake, it is neither asleep nor cut off from us."""
         self._context.host = host
 
+    def has_zones(self, others: Iterable[str]) -> None:
+        """The zones beside our own that have a hub, or had one that was neither stopped nor forgotten. Until the hub names
+        some, nobody is asked for a second opinion."""
+        self._context.other_zones = tuple(sorted(others))
+
     def convict_none_until(self, moment: float) -> None:
         """The agents of the hub before may still be looking for this one: until then their silence means nothing."""
         self._awareness.truce_until = max(self._awareness.truce_until, moment)
@@ -225,6 +232,7 @@ class Engine:
         if now > beliefs.at:
             beliefs.awareness.resume(beliefs.at, now, engine._context.limits)
             beliefs.awareness.lost_paths.clear()  # The hub has not looked at any path yet.
+            engine._watching.forget_questions()
         engine._now = now
         engine._rearm_everything()
         engine._tick_at = now + engine._context.limits.tick_every
@@ -287,25 +295,28 @@ class Engine:
 
     def _later(self, item: HasDeadline) -> float:
         """When an item really falls due. A calm agent has usually beaten since it was armed."""
-        if type(item) is not Agent or not item.calm or item.slowing:
+        if type(item) is not Agent or not item.calm:
             return -NEVER
-        policy = self._book.policies[item.policy_no]
-        fixed = policy.silence.suspect_after
+        book, number = self._book, item.policy_no
+        if item.slowing:
+            if item.trend is None and forecast.is_slow(item.interval, book.policies[number]):
+                return -NEVER
+            item.slowing = False  # Jitter, or it is followed already: no change to store.
+        fixed = book.suspect_after[number]
         if (
             item.margin >= fixed - CLOSE * item.interval
             and item.beats < item.refit_at
             and item.heard_at > self._settled_at
         ):
-            at = (
-                item.heard_at + fixed
-            )  # The same as `silence_at`, for nearly every agent at nearly all times.
+            # The same as `silence_at`, for nearly every agent at nearly all times.
+            at = item.heard_at + fixed
         else:
             try:
-                at = self._watching.silence_at(item, policy)
+                at = self._watching.silence_at(item, book.policies[number])
             except Exception:  # noqa: BLE001 -- it falls due, fails there once more, and is set aside
                 return -NEVER
         if item.other_at <= item.armed_at:
-            item.other_at = self._watching.other_due(item, policy, item.armed_at)
+            item.other_at = self._watching.other_due(item, book.policies[number], item.armed_at)
         return at if at < item.other_at else item.other_at
 
     # --- parts ------------------------------------------------------------------------------------------
@@ -336,6 +347,11 @@ class Engine:
             agent.policy_no = FIRST
             agent.role = self._book.role_of(agent.id, agent.role)
             self._context.look_up_policy(agent, self._now)  # This may arm its claims.
-        for item, armed_at in armed:
+        self._settled_at = self._awareness.settled_at
+        for place, (item, armed_at) in enumerate(armed):
+            # Silence starts from zero for all agents at once, so they would all come up at once. A calm one comes up
+            # earlier instead, spread over half the time until then: most have beaten by then, and move on.
+            item.armed_at = armed_at
+            wait = (self._later(item) - self._now) * (1 + place / len(armed)) / 2
             item.armed_at = NEVER
-            self._deadlines.arm(item, armed_at)
+            self._deadlines.arm(item, max(armed_at, self._now + wait))

@@ -8,8 +8,9 @@ person's approval. A class changes only when something is learned, or when one o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from lifesigns.core.agent import NEVER, Agent, Failure
 from lifesigns.core.awareness import Awareness

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf
 from typing import Final
+
+from msgspec.structs import replace
 
 from lifesigns.core.agent import NEVER, Agent
 from lifesigns.core.effects import Brake, NeedsHuman, Rung
@@ -148,6 +150,13 @@ class Fleet:
             self._shift(agent, members, (agent.health in UNWELL) - (was in UNWELL))
         self._hosts.call_witness(agent)
         self._check_brakes(agent, at, outbox)
+
+    def heard_again(self, agent: Agent, at: float, outbox: Outbox) -> None:
+        """A lost agent is heard, but disconnected all the same: it beats and is frozen, say. It counts again."""
+        if agent.past.absent and agent.health is Health.DISCONNECTED:
+            agent.past = replace(agent.past, absent=False)
+            self._count(agent, +1)
+            self._check_brakes(agent, at, outbox)
 
     def lose(self, agent: Agent, at: float, outbox: Outbox) -> None:
         """Remove an agent that has been disconnected for too long."""

@@ -71,3 +71,27 @@ UNWELL: Final = frozenset({Health.STUCK, Health.FAILING, Health.DISCONNECTED})
 BUSY_WORD: Final = "busy"
 AILING_WORDS: Final = frozenset({"degraded", "unhealthy", "failing", "unresponsive"})
 """Statuses with which an agent itself says that something is wrong with it."""
+
+
+class TaskStatus(StrEnum):
+    """How a task with an expected end stands."""
+
+    IN_PROGRESS = "in_progress"
+    OVERDUE = "overdue"
+    """It takes a multiple of its time, without a word."""
+    STALLED = "stalled"
+    """Its agent was asked about it, and has time to answer."""
+    BLOCKED = "blocked"
+    """Its agent did not answer, and beats."""
+
+
+class Phase(StrEnum):
+    """How far a lineage's current respawn has come."""
+
+    IDLE = "idle"
+    WAITING = "waiting"
+    VERIFYING = "verifying"
+    STARTING = "starting"
+    PROBATION = "probation"
+    REVIEW = "review"
+    QUARANTINED = "quarantined"

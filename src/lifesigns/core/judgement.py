@@ -11,8 +11,9 @@ loop, no tool call and no checkpoint, but it is one problem.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from lifesigns.core.agent import Agent
 from lifesigns.core.effects import (

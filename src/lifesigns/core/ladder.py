@@ -11,7 +11,7 @@ withdraws the order, so that it does not hit an agent that comes back later.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from lifesigns.core import judgement, templates
 from lifesigns.core.agent import NEVER, Agent, Case
@@ -103,7 +103,7 @@ class Ladder:
             rung = _first_rung(agent, policy)
             wait = policy.hesitate_for if agent.health is Health.DISCONNECTED else 0.0
             agent.case = Case(rung, now, _reason(agent), waited_from=now, wait=wait)
-            agent.case.respawn = not _spent(agent)
+            agent.case.respawn = not spent(agent)
             agent.case.on_silence = _is_silent(agent)
 
     def drop(self, agent: Agent, now: float, why: str) -> None:
@@ -127,6 +127,18 @@ class Ladder:
         else:
             self._terminate(agent, case, policy, now)
 
+    def ends_for_silence(self, agent: Agent, policy: LadderPolicy) -> bool:
+        """Whether the next step is to end an agent of which we only know that it is silent."""
+        case = agent.case
+        if case is None or case.by or case.rung is not Rung.TERMINATE or case.attempt >= TERMINATE_TRIES:
+            return False
+        return _is_silent(agent) and not spent(agent) and self._may_end(agent, case, policy)
+
+    def postpone(self, agent: Agent, now: float, wait: float) -> None:
+        """Take the next step so much later."""
+        if agent.case is not None:
+            self._wait(agent.case, now, wait)
+
     def left_alone(self, agent: Agent) -> None:
         """The agent has just said that it waits for something else. Take back a nudge of this very call."""
         case = agent.case
@@ -137,6 +149,16 @@ class Ladder:
             case.nudges -= 1
             case.nudge_ids, case.order_id = case.nudge_ids[:-1], ""
             agent.past = replace(agent.past, interventions=agent.past.interventions - 1)
+
+    def heard_elsewhere(self, agent: Agent, text: str, now: float) -> None:
+        """Somebody else hears an agent that we are ending for its silence: withdraw the order, and let people decide."""
+        case = agent.case
+        if case is None or case.by or case.rung is not Rung.TERMINATE or not case.on_silence or spent(agent):
+            return
+        if self._outbox.withdraw(case.order_id):
+            case.order_id = ""
+        self._stand_down(agent, case, now)
+        self._outbox.fact(NeedsHuman(now, agent.id, UNDECIDED, text))
 
     def is_ending(self, agent: Agent) -> bool:
         """Whether a termination of this agent is open."""
@@ -388,7 +410,7 @@ class Ladder:
         if case.rung is Rung.TERMINATE:
             if not self._may_end(agent, case, policy):
                 self._stand_down(agent, case, now)
-        elif _spent(agent):
+        elif spent(agent):
             self._climb(agent, case, Rung.TERMINATE, now, "a limit is reached")
             case.reason, case.respawn = _grounds(agent), False
         elif case.rung is Rung.NUDGE and _first_rung(agent, policy) is Rung.ESCALATE:
@@ -400,7 +422,7 @@ class Ladder:
     def _take_over(self, agent: Agent, case: Case) -> None:
         """The person's order is done: from here on it is our case, by the evidence."""
         if case.by:
-            case.by, case.respawn = "", not _spent(agent)
+            case.by, case.respawn = "", not spent(agent)
 
     def _stand_down(self, agent: Agent, case: Case, now: float) -> None:
         """The evidence went away before the termination: go back to the unanswered escalation."""
@@ -486,16 +508,17 @@ def _is_crash(agent: Agent) -> bool:
 
 
 def _first_rung(agent: Agent, policy: LadderPolicy) -> Rung:
-    if _spent(agent):
+    if spent(agent):
         return Rung.TERMINATE  # With a cap the user has decided that the agent ends here.
     if agent.health is Health.DISCONNECTED and agent.cause is not Cause.FREEZE:
         return Rung.ESCALATE  # An agent that does not answer a ping cannot be nudged.
     return Rung.NUDGE if policy.nudge_enabled else Rung.ESCALATE
 
 
-def _spent(agent: Agent) -> bool:
+def spent(agent: Agent) -> Finding | None:
+    """That it has reached a limit of what it may spend, if it has."""
     spending = agent.finding(Kind.SPENDING)
-    return spending is not None and spending.conclusive
+    return spending if spending is not None and spending.conclusive else None
 
 
 def _is_silent(agent: Agent) -> bool:

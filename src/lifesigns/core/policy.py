@@ -7,8 +7,10 @@ decides which agent gets which. All durations are seconds.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated, Any, Final
+
+from msgspec import Struct, field
 
 from lifesigns.core import policy_changes, policy_rules
 from lifesigns.errors import PolicyError
@@ -20,8 +22,7 @@ Number = Annotated[float, "a plain number"]
 """A rate, a share, money or megabytes. Every other float is a duration."""
 
 
-@dataclass(frozen=True, slots=True)
-class SilencePolicy:
+class SilencePolicy(Struct, frozen=True, dict=True):
     """When a silent agent is suspected, and when it is disconnected.
 
     At a self-health score of 0 the verdict never falls later than `timeout` after the last sign of life:
@@ -61,16 +62,14 @@ class SilencePolicy:
     forget_after: float = 24 * HOUR
     """How long a terminated or long lost agent stays in memory (its history stays in the store)."""
 
-    suspect_after: float = field(init=False)
-
-    def __post_init__(self) -> None:
+    @cached_property
+    def suspect_after(self) -> float:
+        """How long after the last sign of life an agent is suspected, by the fixed margin."""
         fixed = (self.missed_max + 0.5) * self.interval
-        suspect_after = min(fixed, self.timeout - self.pings * self.ping_wait)
-        object.__setattr__(self, "suspect_after", suspect_after)
+        return min(fixed, self.timeout - self.pings * self.ping_wait)
 
 
-@dataclass(frozen=True, slots=True)
-class FreezePolicy:
+class FreezePolicy(Struct, frozen=True):
     """Beats come, but the agent's loop or main thread does not answer."""
 
     after: float = 10.0
@@ -78,8 +77,7 @@ class FreezePolicy:
     """Nothing legitimate blocks a loop for this long without declaring itself busy."""
 
 
-@dataclass(frozen=True, slots=True)
-class StallPolicy:
+class StallPolicy(Struct, frozen=True):
     """An agent that lives but makes no progress, judged only while it has work."""
 
     checkpoint_degraded_after: float = 10 * MINUTE
@@ -102,8 +100,7 @@ class StallPolicy:
     """Percent of one core: below the first the program is idle, from the second on it burns CPU; between them it works."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoopingPolicy:
+class LoopingPolicy(Struct, frozen=True):
     """The same thing over and over. `same` compares results too, `changing` only the calls."""
 
     same_notice: int = 4
@@ -137,8 +134,7 @@ class LoopingPolicy:
     """An agent that polls more often does not wait, whatever its tool's name."""
 
 
-@dataclass(frozen=True, slots=True)
-class ErringPolicy:
+class ErringPolicy(Struct, frozen=True):
     """Too many failures."""
 
     rate_max: Number = 0.25
@@ -157,8 +153,7 @@ class ErringPolicy:
     """Calls in a row with a full window. One or two come before each compaction."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpendingPolicy:
+class SpendingPolicy(Struct, frozen=True):
     """Caps on tokens and money (None: no cap), and a spike against the agent's own baseline."""
 
     tokens_max: int | None = None
@@ -175,8 +170,7 @@ class SpendingPolicy:
     spike_min_samples: int = 20
 
 
-@dataclass(frozen=True, slots=True)
-class OverloadPolicy:
+class OverloadPolicy(Struct, frozen=True):
     """Load that is worth a warning, never a termination."""
 
     cpu_degraded: Number = 70.0
@@ -187,8 +181,7 @@ class OverloadPolicy:
     """Beats in a row over the line: one busy moment is no overload."""
 
 
-@dataclass(frozen=True, slots=True)
-class ForecastPolicy:
+class ForecastPolicy(Struct, frozen=True):
     """Where an agent is heading: a notice, and never more."""
 
     enabled: bool = True
@@ -200,8 +193,7 @@ class ForecastPolicy:
     """The part of `overload.memory_degraded_mb` from which on an agent's memory is followed."""
 
 
-@dataclass(frozen=True, slots=True)
-class LadderPolicy:
+class LadderPolicy(Struct, frozen=True):
     """Nudge, escalate, terminate: how often and how long."""
 
     enabled: bool = True
@@ -225,8 +217,7 @@ class LadderPolicy:
     """What `need_time` or `more_time` grants."""
 
 
-@dataclass(frozen=True, slots=True)
-class RespawnPolicy:
+class RespawnPolicy(Struct, frozen=True):
     """Respawns: how often, how soon."""
 
     enabled: bool = True
@@ -247,8 +238,7 @@ class RespawnPolicy:
     """Checkpoints remembered per task."""
 
 
-@dataclass(frozen=True, slots=True)
-class BreakerPolicy:
+class BreakerPolicy(Struct, frozen=True):
     """When a breaker opens and how it closes again (the semantics of `breaker.py`)."""
 
     failure_threshold: int = 3
@@ -265,8 +255,7 @@ class BreakerPolicy:
     recovery_timeout_max: float = 10 * MINUTE
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimPolicy:
+class ClaimPolicy(Struct, frozen=True):
     """An agent's hold on a task."""
 
     lease: float = 10 * MINUTE
@@ -277,8 +266,7 @@ class ClaimPolicy:
     """The double check: a stale claim is pinged and looked at again after this."""
 
 
-@dataclass(frozen=True, slots=True)
-class MessagePolicy:
+class MessagePolicy(Struct, frozen=True):
     """How soon a message needs an acknowledgement, by priority."""
 
     urgent: float = 2 * MINUTE
@@ -289,8 +277,7 @@ class MessagePolicy:
     """Unacknowledged messages of one sender."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskPolicy:
+class TaskPolicy(Struct, frozen=True):
     """When a task is stalled, and how long its agent has to explain."""
 
     stalled_after: float = 30 * MINUTE
@@ -300,8 +287,7 @@ class TaskPolicy:
     inquiry_wait: float = 5 * MINUTE
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """How the engine watches one agent."""
 
     silence: SilencePolicy = field(default_factory=SilencePolicy)
@@ -334,8 +320,7 @@ class Policy:
         return changed
 
 
-@dataclass(frozen=True, slots=True)
-class FleetPolicy:
+class FleetPolicy(Struct, frozen=True):
     """What holds for all agents together, and how much the monitor trusts itself."""
 
     judging: bool = True

@@ -8,10 +8,12 @@ What nobody set is the agent's: how long its work takes it knows best. But the l
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from enum import Enum
 from math import inf
 from typing import Any, Final
+
+from msgspec import Struct
 
 from lifesigns.core.policy_changes import merged
 
@@ -157,7 +159,7 @@ def differing(policy: Any, usual: Any, path: Path = ()) -> set[Path]:
     """The keys in which a policy is another than the usual one."""
     found: set[Path] = set()
     for name, value, known in _pairs(policy, usual):
-        if is_dataclass(value) or isinstance(value, Mapping):
+        if isinstance(value, Struct | Mapping):
             found |= differing(value, known, (*path, name))
         elif value != known:
             found.add((*path, name))
@@ -167,7 +169,7 @@ def differing(policy: Any, usual: Any, path: Path = ()) -> set[Path]:
 def _pairs(policy: Any, usual: Any) -> list[tuple[str, Any, Any]]:
     if isinstance(policy, Mapping):
         return [(name, part, usual.get(name)) for name, part in policy.items()]
-    return [(f.name, getattr(policy, f.name), getattr(usual, f.name, None)) for f in fields(policy) if f.init]
+    return [(name, getattr(policy, name), getattr(usual, name, None)) for name in policy.__struct_fields__]
 
 
 def _value(policy: Any, path: Path) -> Any:

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lifesigns.core.policy_rules import check_number
 from lifesigns.errors import PolicyError
 
 
 def changed(value: Any, changes: Mapping[str, Any], blank: Any, path: str = "") -> Any:
-    """A copy of a frozen dataclass with nested changes; errors name unknown keys and wrong types.
+    """A copy of a policy with nested changes; errors name unknown keys and wrong types.
 
     A new entry under a name of the user's choice begins as `blank`.
     """
     if not isinstance(changes, Mapping):
         raise PolicyError(path.rstrip("."), f"needs named values, not {changes!r}")
-    known = {f.name: f.default is None for f in fields(value) if f.init}
+    known = dict(zip(value.__struct_fields__, value.__struct_defaults__, strict=True))
     made: dict[str, Any] = {}
     for name, change in changes.items():
         key = f"{path}{name}"
         if name not in known:
             raise PolicyError(key, f"is unknown; known are {', '.join(sorted(known))}")
-        optional = known[name] and change is None
+        optional = known[name] is None and change is None
         made[name] = None if optional else _new_value(getattr(value, name), change, blank, key)
     return replace(value, **made)
 
@@ -39,7 +41,7 @@ def merged(changes: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any
 
 
 def _new_value(old: Any, new: Any, blank: Any, key: str) -> Any:
-    if is_dataclass(old):
+    if isinstance(old, Struct):
         return changed(old, new, blank, f"{key}.")
     if isinstance(old, Mapping):
         if not isinstance(new, Mapping):

@@ -6,7 +6,6 @@ Each rule has a condition, the key that is wrong if it does not hold, and a sent
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 from lifesigns.core import templates
@@ -32,11 +31,11 @@ def check(policy: Policy) -> None:
 
 def check_numbers(section: str, values: Any) -> None:
     """Every number of a section is usable."""
-    for f in (f for f in fields(values) if f.init):
-        value = getattr(values, f.name)
+    for name in values.__struct_fields__:
+        value = getattr(values, name)
         for number in value if isinstance(value, tuple) else (value,):
             if not isinstance(number, bool | str | None):
-                check_number(f"{section}.{f.name}", number)
+                check_number(f"{section}.{name}", number)
 
 
 def check_number(key: str, number: float) -> None:
@@ -48,12 +47,12 @@ def check_number(key: str, number: float) -> None:
 
 
 def _sections(policy: Policy) -> Iterator[tuple[str, Any]]:
-    for f in fields(policy):
-        value = getattr(policy, f.name)
+    for section in policy.__struct_fields__:
+        value = getattr(policy, section)
         if isinstance(value, Mapping):
-            yield from ((f"{f.name}.{name}", part) for name, part in value.items())
+            yield from ((f"{section}.{name}", part) for name, part in value.items())
         else:
-            yield f.name, value
+            yield section, value
 
 
 def _rules(policy: Policy) -> Iterator[Rule]:

@@ -155,6 +155,8 @@ class PolicyBook:
         self.lines = [_lines(self.default)]
         """Of each policy: from which lag (ms), CPU (%) and memory (MB) on a beat is worth a second look; and
         from which memory on it is worth one if the agent is not followed yet (`detectors/forecast.py`)."""
+        self.suspect_after = [self.default.silence.suspect_after]
+        """Of each policy: the fixed margin of silence, at hand for every deadline that comes up."""
         self.refused: list[Sequence[str]] = [()]
         """Of each policy: the values that were asked for and do not count, and why."""
         self.conflicts: dict[str, str] = {}
@@ -233,10 +235,12 @@ class PolicyBook:
         if self._unused:
             number = self._unused.pop()
             self.policies[number], self.lines[number], self.refused[number] = policy, _lines(policy), refused
+            self.suspect_after[number] = policy.silence.suspect_after
         else:
             number = len(self.policies)
             self.policies.append(policy)
             self.lines.append(_lines(policy))
+            self.suspect_after.append(policy.silence.suspect_after)
             self.refused.append(refused)
         self._numbers[key] = number
         return number

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Final
 
 from lifesigns.core.beliefs import ReportedBreaker
-from lifesigns.core.respawn import Lineage, Phase
+from lifesigns.core.health import Phase
+from lifesigns.core.respawn import Lineage
 from lifesigns.core.signals import BreakerState
 
 NAME: Final = "recovery_attempt"

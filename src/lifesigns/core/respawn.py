@@ -11,9 +11,10 @@ often it was respawned, from what, and how far the current respawn has come.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import dataclass, field
 from hashlib import blake2b
+
+from msgspec.structs import replace
 
 from lifesigns.core.agent import NEVER, Agent
 from lifesigns.core.awareness import Awareness
@@ -29,7 +30,7 @@ from lifesigns.core.effects import (
     VerifyCheckpoint,
 )
 from lifesigns.core.fleet import Fleet
-from lifesigns.core.health import UNWELL, FailureClass
+from lifesigns.core.health import UNWELL, FailureClass, Phase
 from lifesigns.core.outbox import Outbox
 from lifesigns.core.policy import HOUR, RespawnPolicy
 from lifesigns.core.side_orders import SideOrders
@@ -50,18 +51,6 @@ class Checkpoint:
     digest: str
     at: float
     size: int
-
-
-class Phase(StrEnum):
-    """How far a lineage's current respawn has come."""
-
-    IDLE = "idle"
-    WAITING = "waiting"
-    VERIFYING = "verifying"
-    STARTING = "starting"
-    PROBATION = "probation"
-    REVIEW = "review"
-    QUARANTINED = "quarantined"
 
 
 ON_ITS_WAY = frozenset({Phase.WAITING, Phase.VERIFYING, Phase.STARTING})

@@ -8,7 +8,9 @@ the agent lives: a successor waits for it, and a life that begins by itself canc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from lifesigns.core.agent import NEVER, Agent
 from lifesigns.core.awareness import Awareness

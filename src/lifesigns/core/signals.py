@@ -11,9 +11,10 @@ data: shown, used to estimate skew, never the basis of a deadline.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from lifesigns.core.health import Doing
 
@@ -58,6 +59,17 @@ class BreakerState(StrEnum):
     OBSERVING = "observing"
 
 
+class Opinion(StrEnum):
+    """What a hub in another zone says about an agent that this one does not hear."""
+
+    HEARD = "heard"
+    NOT_HEARD = "not_heard"
+    CANNOT_TELL = "cannot_tell"
+    """Its own bus is away, or it has just started."""
+    CANNOT_BE_ASKED = "cannot_be_asked"
+    """No hub of the zone answered in time."""
+
+
 class BreakerAct(StrEnum):
     """What a person can do with an agent's breaker."""
 
@@ -78,6 +90,8 @@ class Gauges(Protocol):
     def memory_mb(self) -> float | None: ...
     @property
     def tasks_completed(self) -> int | None: ...
+    @property
+    def tasks_failed(self) -> int | None: ...
     @property
     def uptime_s(self) -> float | None: ...
 
@@ -134,8 +148,7 @@ class Beat(Protocol):
         """The door it came through (a token, a link): we set it, and count ids per source."""
 
 
-@dataclass(slots=True)
-class Metrics:
+class Metrics(Struct):
     """What a beat may report about its process and its tasks."""
 
     cpu_percent: float | None = None
@@ -145,9 +158,8 @@ class Metrics:
     uptime_s: float | None = None
 
 
-@dataclass(slots=True)
-class BeatReceived:
-    """One "I live" message. Not frozen, because a frozen one takes three times as long to make; no code changes it."""
+class BeatReceived(Struct):
+    """One "I live" message. Not frozen, because senders fill it in piece by piece; nobody changes a sent one."""
 
     agent_id: str
     seq: int | None = None
@@ -178,13 +190,13 @@ class BeatReceived:
 
 
 class Report:
-    """Every signal that is not a beat."""
+    """Every signal that is not a beat. Not a struct itself: to ask whether something is one is cheap only of a plain
+    class, and that is asked of every beat."""
 
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentSignal(Report):
+class AgentSignal(Report, Struct, frozen=True, kw_only=True):
     """What all reports about one agent share."""
 
     agent_id: str
@@ -193,8 +205,7 @@ class AgentSignal(Report):
     """The door it came through, as of a beat. Set by us."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentRegistered(AgentSignal):
+class AgentRegistered(AgentSignal, frozen=True, kw_only=True):
     """An agent is registered: it has a grace to speak for the first time."""
 
     role: str | None = None
@@ -210,8 +221,7 @@ class AgentRegistered(AgentSignal):
     """Whether it beats as often as `SetInterval` says."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActivitySeen(AgentSignal):
+class ActivitySeen(AgentSignal, frozen=True, kw_only=True):
     """Any other sign of life: output, an event, a message."""
 
     kind: str = "activity"
@@ -219,8 +229,7 @@ class ActivitySeen(AgentSignal):
     """What was seen, in one line."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolStarted(AgentSignal):
+class ToolStarted(AgentSignal, frozen=True, kw_only=True):
     """A tool call began: the agent is busy until the call ends or exceeds its bound."""
 
     call_id: str
@@ -229,8 +238,7 @@ class ToolStarted(AgentSignal):
     bound: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolFinished(AgentSignal):
+class ToolFinished(AgentSignal, frozen=True, kw_only=True):
     """A tool call ended. The receiver makes the digests: exact for arguments, without volatile parts (ids, times,
     durations) for results."""
 
@@ -249,16 +257,14 @@ class ToolFinished(AgentSignal):
     """The agent declares it as the retry of a failed call: it never counts as a loop."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelStarted(AgentSignal):
+class ModelStarted(AgentSignal, frozen=True, kw_only=True):
     """A model call began."""
 
     call_id: str = ""
     bound: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelFinished(AgentSignal):
+class ModelFinished(AgentSignal, frozen=True, kw_only=True):
     """A model call ended. The id `TOKENS_ONLY` means: tokens were used in an unknown number of calls."""
 
     call_id: str = ""
@@ -275,8 +281,7 @@ class ModelFinished(AgentSignal):
     context_window: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckpointSaved(AgentSignal):
+class CheckpointSaved(AgentSignal, frozen=True, kw_only=True):
     """The agent saved a checkpoint of its task."""
 
     checkpoint_id: str
@@ -286,8 +291,7 @@ class CheckpointSaved(AgentSignal):
     size: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProgressMade(AgentSignal):
+class ProgressMade(AgentSignal, frozen=True, kw_only=True):
     """The agent made progress in its task."""
 
     task_id: str | None = None
@@ -295,16 +299,14 @@ class ProgressMade(AgentSignal):
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorReported(AgentSignal):
+class ErrorReported(AgentSignal, frozen=True, kw_only=True):
     """The agent hit an error outside of a tool call."""
 
     message: str
     recoverable: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DoingChanged(AgentSignal):
+class DoingChanged(AgentSignal, frozen=True, kw_only=True):
     """The agent says what it is doing, and until when if it knows."""
 
     doing: Doing
@@ -313,8 +315,7 @@ class DoingChanged(AgentSignal):
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PongReceived(AgentSignal):
+class PongReceived(AgentSignal, frozen=True, kw_only=True):
     """The answer to a ping."""
 
     seq: int | None = None
@@ -322,15 +323,13 @@ class PongReceived(AgentSignal):
     task_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NudgeSeen(AgentSignal):
+class NudgeSeen(AgentSignal, frozen=True, kw_only=True):
     """The agent has read the nudge."""
 
     nudge_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NudgeAnswered(AgentSignal):
+class NudgeAnswered(AgentSignal, frozen=True, kw_only=True):
     """The agent answered the nudge."""
 
     nudge_id: str
@@ -338,8 +337,7 @@ class NudgeAnswered(AgentSignal):
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskAssigned(AgentSignal):
+class TaskAssigned(AgentSignal, frozen=True, kw_only=True):
     """The agent was given a task."""
 
     task_id: str
@@ -349,38 +347,33 @@ class TaskAssigned(AgentSignal):
     """How much of it was done before."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskDone(AgentSignal):
+class TaskDone(AgentSignal, frozen=True, kw_only=True):
     """The agent finished its task."""
 
     task_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskFailed(AgentSignal):
+class TaskFailed(AgentSignal, frozen=True, kw_only=True):
     """The agent says it cannot finish its task."""
 
     task_id: str
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskClaimed(AgentSignal):
+class TaskClaimed(AgentSignal, frozen=True, kw_only=True):
     """A worker wants to claim a task."""
 
     task_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskReleased(AgentSignal):
+class TaskReleased(AgentSignal, frozen=True, kw_only=True):
     """A worker gives a task back; `token` is the one its claim was granted with."""
 
     task_id: str
     token: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageSent(AgentSignal):
+class MessageSent(AgentSignal, frozen=True, kw_only=True):
     """`agent_id` sent a message to `to` and wants it acknowledged."""
 
     message_id: str
@@ -388,22 +381,19 @@ class MessageSent(AgentSignal):
     priority: Priority = Priority.NORMAL
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageAcked(AgentSignal):
+class MessageAcked(AgentSignal, frozen=True, kw_only=True):
     """`agent_id` acknowledged a message sent to it."""
 
     message_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageWithdrawn(AgentSignal):
+class MessageWithdrawn(AgentSignal, frozen=True, kw_only=True):
     """`agent_id` no longer wants an acknowledgement of its message."""
 
     message_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BreakerReported(AgentSignal):
+class BreakerReported(AgentSignal, frozen=True, kw_only=True):
     """A breaker of this agent changed or reported its state."""
 
     name: str
@@ -412,8 +402,7 @@ class BreakerReported(AgentSignal):
     until: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentLeft(AgentSignal):
+class AgentLeft(AgentSignal, frozen=True, kw_only=True):
     """The agent said good-bye. Silence after this is no failure."""
 
     reason: str = ""
@@ -422,8 +411,7 @@ class AgentLeft(AgentSignal):
 # --- the world: what is seen of the agent, and the outcomes of orders --------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessExited(AgentSignal):
+class ProcessExited(AgentSignal, frozen=True, kw_only=True):
     """The agent's process is gone. Conclusive."""
 
     status: int | None = None
@@ -433,39 +421,34 @@ class ProcessExited(AgentSignal):
     """Its supervisor was killed before it, so nothing can restart it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionClosed(AgentSignal):
+class ConnectionClosed(AgentSignal, frozen=True, kw_only=True):
     """The agent's connection was closed by its side: reason enough to ask, not to convict."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PeerHeard(AgentSignal):
-    """Another monitor still hears this agent: a second opinion."""
+class OpinionGiven(AgentSignal, frozen=True, kw_only=True):
+    """A hub in another zone was asked whether it hears this agent: a second opinion."""
 
-    peer: str
+    zone: str
+    opinion: Opinion
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OrderOutcome(AgentSignal):
+class OrderOutcome(AgentSignal, frozen=True, kw_only=True):
     """What the outcomes of orders share."""
 
     order_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NudgeDelivered(OrderOutcome):
+class NudgeDelivered(OrderOutcome, frozen=True, kw_only=True):
     """The nudge reached the agent's side; the agent may not have read it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NudgeFailed(OrderOutcome):
+class NudgeFailed(OrderOutcome, frozen=True, kw_only=True):
     """The nudge could not be delivered."""
 
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EscalationDecided(OrderOutcome):
+class EscalationDecided(OrderOutcome, frozen=True, kw_only=True):
     """A person or orchestrator decided an escalation."""
 
     decision: Decision
@@ -473,23 +456,20 @@ class EscalationDecided(OrderOutcome):
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TerminationDone(OrderOutcome):
+class TerminationDone(OrderOutcome, frozen=True, kw_only=True):
     """The agent was stopped; its partial state is kept as `checkpoint_id` if there was any."""
 
     checkpoint_id: str | None = None
     forced: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TerminationFailed(OrderOutcome):
+class TerminationFailed(OrderOutcome, frozen=True, kw_only=True):
     """The agent could not be stopped."""
 
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckpointVerified(OrderOutcome):
+class CheckpointVerified(OrderOutcome, frozen=True, kw_only=True):
     """A stored checkpoint was read back and its digest compared."""
 
     task_id: str
@@ -499,37 +479,31 @@ class CheckpointVerified(OrderOutcome):
     """False: no executor has its content, and only the agent says that it is good."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RespawnStarted(OrderOutcome):
+class RespawnStarted(OrderOutcome, frozen=True, kw_only=True):
     """A new life of the agent was started; it still has to speak."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RespawnFailed(OrderOutcome):
+class RespawnFailed(OrderOutcome, frozen=True, kw_only=True):
     """The new life could not be started."""
 
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BreakerTurned(OrderOutcome):
+class BreakerTurned(OrderOutcome, frozen=True, kw_only=True):
     """The breaker was turned as ordered; its next report says what it is now."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BreakerNotTurned(OrderOutcome):
+class BreakerNotTurned(OrderOutcome, frozen=True, kw_only=True):
     """The breaker could not be turned: there is none of that name."""
 
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CleanedUp(OrderOutcome):
+class CleanedUp(OrderOutcome, frozen=True, kw_only=True):
     """The clean-up after a life is done."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CleanUpFailed(OrderOutcome):
+class CleanUpFailed(OrderOutcome, frozen=True, kw_only=True):
     """The clean-up after a life is impossible."""
 
     reason: str = ""
@@ -538,63 +512,54 @@ class CleanUpFailed(OrderOutcome):
 # --- people ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PersonActed(AgentSignal):
+class PersonActed(AgentSignal, frozen=True, kw_only=True):
     """What all acts of people share: who acted. A request with the same `key` is the same act."""
 
     by: str = ""
     key: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NudgeRequested(PersonActed):
+class NudgeRequested(PersonActed, frozen=True, kw_only=True):
     """A person wants the agent nudged now."""
 
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EscalationRequested(PersonActed):
+class EscalationRequested(PersonActed, frozen=True, kw_only=True):
     """A person wants the orchestrator asked now."""
 
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TerminationRequested(PersonActed):
+class TerminationRequested(PersonActed, frozen=True, kw_only=True):
     """A person wants the agent stopped."""
 
     reason: str = ""
     respawn: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PauseRequested(PersonActed):
+class PauseRequested(PersonActed, frozen=True, kw_only=True):
     """A person pauses this agent for a while (None: until resumed)."""
 
     pause_for: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResumeRequested(PersonActed):
+class ResumeRequested(PersonActed, frozen=True, kw_only=True):
     """A person ends a pause."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClearRequested(PersonActed):
+class ClearRequested(PersonActed, frozen=True, kw_only=True):
     """A person resets the agent: quarantine, open interventions and limits are lifted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecoveryRequested(PersonActed):
+class RecoveryRequested(PersonActed, frozen=True, kw_only=True):
     """A person wants the task respawned, limits or not."""
 
     task_id: str
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BreakerTurnRequested(PersonActed):
+class BreakerTurnRequested(PersonActed, frozen=True, kw_only=True):
     """A person wants an agent's breaker reset, opened or closed."""
 
     name: str
@@ -605,85 +570,29 @@ class BreakerTurnRequested(PersonActed):
 # --- the hub about itself ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CanaryReturned(Report):
+class CanaryReturned(Report, Struct, frozen=True, kw_only=True):
     """The hub's own beat came back over the bus."""
 
     seq: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PathLost(Report):
+class PathLost(Report, Struct, frozen=True, kw_only=True):
     """A server between the hub and some agents does not answer. `path` is the source of what comes by it."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PathRestored(Report):
+class PathRestored(Report, Struct, frozen=True, kw_only=True):
     """That server answers again, and everything that waited there has been heard."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupReleased(Report):
+class GroupReleased(Report, Struct, frozen=True, kw_only=True):
     """A person looked at a braked group and lets interventions go on there."""
 
     group: str
     by: str = ""
 
 
-Signal = (
-    Beat
-    | AgentRegistered
-    | ActivitySeen
-    | ToolStarted
-    | ToolFinished
-    | ModelStarted
-    | ModelFinished
-    | CheckpointSaved
-    | ProgressMade
-    | ErrorReported
-    | DoingChanged
-    | PongReceived
-    | NudgeSeen
-    | NudgeAnswered
-    | TaskAssigned
-    | TaskDone
-    | TaskFailed
-    | TaskClaimed
-    | TaskReleased
-    | MessageSent
-    | MessageAcked
-    | MessageWithdrawn
-    | BreakerReported
-    | AgentLeft
-    | ProcessExited
-    | ConnectionClosed
-    | PeerHeard
-    | NudgeDelivered
-    | NudgeFailed
-    | EscalationDecided
-    | TerminationDone
-    | TerminationFailed
-    | CheckpointVerified
-    | RespawnStarted
-    | RespawnFailed
-    | BreakerTurned
-    | BreakerNotTurned
-    | CleanedUp
-    | CleanUpFailed
-    | NudgeRequested
-    | EscalationRequested
-    | TerminationRequested
-    | PauseRequested
-    | ResumeRequested
-    | ClearRequested
-    | RecoveryRequested
-    | BreakerTurnRequested
-    | CanaryReturned
-    | PathLost
-    | PathRestored
-    | GroupReleased
-)
+Signal = Beat | AgentSignal | CanaryReturned | PathLost | PathRestored | GroupReleased

@@ -10,13 +10,12 @@ so; if the agent still beats, its task is blocked.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from lifesigns.core.agent import NEVER, Agent
 from lifesigns.core.awareness import Awareness
 from lifesigns.core.effects import AskStatus, Finding, Kind, Severity, TaskVerdict
-from lifesigns.core.health import Health
+from lifesigns.core.health import Health, TaskStatus
 from lifesigns.core.judgement import Judge
 from lifesigns.core.outbox import Outbox
 from lifesigns.core.policy import TaskPolicy
@@ -24,18 +23,6 @@ from lifesigns.core.words import duration
 
 DESCRIPTION_MAX: Final = 1024
 NOTE_MAX: Final = 256
-
-
-class TaskStatus(StrEnum):
-    """How a task with an expected end stands."""
-
-    IN_PROGRESS = "in_progress"
-    OVERDUE = "overdue"
-    """It takes a multiple of its time, without a word."""
-    STALLED = "stalled"
-    """Its agent was asked about it, and has time to answer."""
-    BLOCKED = "blocked"
-    """Its agent did not answer, and beats."""
 
 
 @dataclass(slots=True)

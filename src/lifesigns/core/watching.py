@@ -10,19 +10,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from lifesigns.core import second_opinion
 from lifesigns.core.agent import NEVER, Agent, Suspicion
 from lifesigns.core.context import EngineContext
 from lifesigns.core.detectors import forecast, silence, stall
 from lifesigns.core.detectors.forecast import Trend
-from lifesigns.core.effects import Finding, Kind, SendPing, Severity
+from lifesigns.core.effects import AskSecondOpinion, Finding, Kind, SendPing, Severity
 from lifesigns.core.health import Cause, Doing, FailureClass, Health
 from lifesigns.core.ladder import CANNOT_STOP
 from lifesigns.core.policy import Policy
+from lifesigns.core.respawn import ON_ITS_WAY
 from lifesigns.core.words import duration
 
 HELD_FOR_MIN: Final = 10.0
 """If an agent's whole host is late, we wait one silence timeout longer, and at least this long: a host short of CPU
 lets each of its agents speak in that time. We find a dead host that much later."""
+
+HEARD_LATELY: Final = 2
+"""Silence timeouts within which an agent was heard that shows that its host is there. One that is late by more may be cut off
+with it, and not be found out yet: we were away ourselves, say."""
 
 CONNECTION_CLOSED: Final = "its connection was closed"
 NOT_UNASKED: Final = "It is not replaced unasked"
@@ -111,7 +117,9 @@ class Watching:
     def follow_up(self, agent: Agent, now: float) -> None:
         """Follow up on a signal: it may have caused a case on the ladder, a respawn or earlier deadlines."""
         policy = self._context.policy(agent)
-        if not (agent.calm and _is_calm(agent)):
+        if agent.beatless and agent.doing_until == NEVER and agent.trend is None and _is_well(agent):
+            pass  # Others tell of it afterwards: it cannot stall, and the moment at which it is forgotten only moves away.
+        elif not (agent.calm and _is_calm(agent)):
             self._context.failures.review(agent, now)
             self._context.ladder.review(agent, policy.ladder, now)
             self._context.intervals.review(agent, policy.silence, now)
@@ -161,7 +169,7 @@ class Watching:
         self._context.intervals.review(agent, policy.silence, now)
         self._context.failures.review(agent, at)
         self._context.ladder.review(agent, policy.ladder, now)
-        if self._context.ladder.due_at(agent) <= at:
+        if self._context.ladder.due_at(agent) <= at and not self._looks_once_more(agent, policy, now):
             self._context.ladder.step(agent, policy.ladder, now)
             self._replace_lost(agent, policy, now)
         return True
@@ -181,28 +189,31 @@ class Watching:
         failure = agent.failure
         if failure is not None and failure.failure_class is FailureClass.TERMINAL and not case.by:
             context.respawns.ask(lineage, f"{reason} {NOT_UNASKED}: {failure.reason}", now)
-        elif self.may_be_well(agent):
+        elif self.may_be_well(agent, now):
             context.respawns.ask(lineage, f"{reason} {ASLEEP}", now, doubted=True)
         else:
             lineage.supervisor_gone = True  # One that is there would have ended it.
             context.respawns.begin(lineage, agent, reason, policy.respawn, now, wanted=bool(case.by))
         context.deadlines.arm(lineage, context.respawns.due_at(lineage))
 
-    def may_be_well(self, agent: Agent) -> bool:
+    def may_be_well(self, agent: Agent, now: float) -> bool:
         """Whether we only know that an agent is silent, and perhaps its whole host: it may be asleep, or cut off and
         working. A person who wants it replaced knows better."""
         if agent.health is not Health.DISCONNECTED or agent.cause is Cause.CRASH:
             return False
         wanted = agent.case is not None and bool(agent.case.by)
-        return agent.finding(Kind.SILENCE) is not None and not wanted and not self._host_is_there(agent)
+        return agent.finding(Kind.SILENCE) is not None and not wanted and not self._host_is_there(agent, now)
 
-    def _host_is_there(self, agent: Agent) -> bool:
-        """Whether we heard another agent on its host after we gave this one up: then the host is neither cut off nor
+    def _host_is_there(self, agent: Agent, now: float) -> bool:
+        """Whether we hear another agent on its host, after we gave this one up and still: then the host is neither cut off nor
         asleep."""
         if not agent.host:
             return False
         return agent.host == self._context.host or any(
-            other.host == agent.host and other.heard_at > agent.since and other.alive
+            other.host == agent.host
+            and other.alive
+            and other.heard_at > agent.since
+            and now - other.heard_at <= HEARD_LATELY * self._context.policy(other).silence.timeout
             for other in self._context.beliefs.agents.values()
         )
 
@@ -215,10 +226,15 @@ class Watching:
                 agent.work.since = at
 
     def judge_stall(self, agent: Agent, policy: Policy, at: float) -> None:
-        """Bring the stall findings in line with what holds now. While blind we cannot tell which agent stands still."""
-        if self._context.awareness.blind_to(agent):
+        """Bring the stall findings in line with what holds now. While blind we cannot tell which agent stands still, nor
+        whether one does of which nothing at all is heard."""
+        if agent.beatless and not agent.findings:
+            return  # Others tell of it afterwards: it cannot stall.
+        if self._context.awareness.blind_to(agent) or agent.finding(Kind.SILENCE) is not None:
             return
         held, _ = stall.examine(agent, policy.stall, self._context.awareness.due, at)
+        if not held and not agent.findings:
+            return  # The usual case: nothing holds, and nothing is to be cleared.
         by_kind = {finding.kind: finding for finding in held}
         for kind in stall.KINDS:
             self._context.judge.settle(agent, kind, by_kind.get(kind), at)
@@ -247,7 +263,7 @@ class Watching:
         elif suspicion is None:
             why = f"nothing heard for {duration(at - agent.heard_at)}"
             self.suspect(agent, policy, why, at, now)
-        elif suspicion.asked < silence.pings(agent, policy.silence):
+        elif suspicion.asked < silence.pings(agent, policy.silence) or self._asks_zones(suspicion):
             self._ask(agent, suspicion, policy, now)
         else:
             self._convict(agent, suspicion, policy, at)
@@ -258,8 +274,61 @@ class Watching:
         context.outbox.order(SendPing, agent, now, seq=suspicion.asked, suspicion=suspicion.why)
         context.ask_ourselves(now)
         suspicion.waited_from = now
-        wait = silence.ping_wait(agent, suspicion.asked, policy.silence)
-        suspicion.wait = wait * context.awareness.factor(now, context.limits, agent.source)
+        factor = context.awareness.factor(now, context.limits, agent.source)
+        suspicion.wait = silence.ping_wait(agent, suspicion.asked, policy.silence) * factor
+        if self._asks_zones(suspicion):
+            wait = silence.answer_within(agent, suspicion.asked, policy.silence) * factor
+            self._ask_zones(agent, suspicion, wait, now - agent.heard_at, now)
+
+    def _asks_zones(self, suspicion: Suspicion) -> bool:
+        """Whether there are zones to ask about this suspicion, and none was asked yet. Usually that goes with the first
+        ping; with one more for a suspicion that is older than the zones, or than this engine."""
+        return suspicion.zones is None and bool(self._context.other_zones)
+
+    def _ask_zones(
+        self, agent: Agent, suspicion: Suspicion, answer_within: float, silent_for: float, now: float
+    ) -> None:
+        suspicion.zones = self._context.other_zones
+        self._context.outbox.order(
+            AskSecondOpinion,
+            agent,
+            now,
+            zones=suspicion.zones,
+            silent_for=silent_for,
+            answer_within=answer_within,
+        )
+
+    def forget_questions(self) -> None:
+        """The hub that asked is gone, and nobody will answer this one: ask again. What was answered still counts."""
+        for agent in self._context.beliefs.agents.values():
+            if agent.suspicion is not None:
+                agent.suspicion.zones = None
+            if agent.case is not None:
+                agent.case.last_look = None
+
+    def _looks_once_more(self, agent: Agent, policy: Policy, now: float) -> bool:
+        """Before an agent is ended for its silence the other zones are asked once more, and their answers waited for: what they
+        said at the verdict is long ago, and it may be cut off from us alone by now. False if nothing speaks against it."""
+        context, case = self._context, agent.case
+        if (
+            case is None
+            or not context.other_zones
+            or not context.ladder.ends_for_silence(agent, policy.ladder)
+        ):
+            return False
+        if case.last_look is None:
+            case.last_look = Suspicion(now, "it is to be ended")
+            factor = context.awareness.factor(now, context.limits, agent.source)
+            wait = silence.answer_within(agent, 1, policy.silence) * factor
+            lately = min(now - agent.heard_at, policy.silence.timeout)
+            self._ask_zones(agent, case.last_look, wait, lately, now)
+            context.ladder.postpone(agent, now, wait)
+            return True
+        doubt = second_opinion.doubt(case.last_look, context.other_zones)
+        case.last_look = None
+        if any(doubt):
+            self._cut_off(agent, doubt, now)
+        return any(doubt)
 
     def _convict(self, agent: Agent, suspicion: Suspicion, policy: Policy, at: float) -> None:
         """All pings are unanswered. Check ourselves once more, then give a verdict."""
@@ -290,16 +359,40 @@ class Watching:
             suspicion.held = True
             suspicion.waited_from, suspicion.wait = at, max(HELD_FOR_MIN, policy.silence.timeout)
             return
-        cause = self._cause(agent, suspicion, nobody=nobody)
-        finding = silence.finding(agent, suspicion.asked, at, over=True)
+        doubt = second_opinion.doubt(suspicion, self._context.other_zones)
+        cause = Cause.PARTITION if any(doubt) else self._cause(agent, suspicion, nobody=nobody)
+        finding = silence.finding(agent, suspicion.asked, at, over=True, doubt=doubt)
         agent.suspicion = None
         self._context.judge.note(agent, finding, at, cause)
+
+    def hear_of(self, agent: Agent, zone: str, now: float) -> None:
+        """Another zone hears an agent that we have given up for its silence: correct the cause, and withdraw what was
+        ordered for it."""
+        found = agent.finding(Kind.SILENCE)
+        if (
+            found is None
+            or found.severity is not Severity.DISCONNECTED
+            or agent.finding(Kind.EXIT) is not None
+        ):
+            return
+        self._cut_off(agent, second_opinion.Doubt(heard_in=(zone,)), now)
+
+    def _cut_off(self, agent: Agent, doubt: second_opinion.Doubt, now: float) -> None:
+        context, found = self._context, agent.finding(Kind.SILENCE)
+        asked = 0 if found is None else int(found.numbers["pings"])
+        finding = silence.finding(agent, asked, now, over=True, doubt=doubt)
+        context.judge.note(agent, finding, now)
+        if agent.cause in (Cause.UNKNOWN, Cause.CRASH):
+            agent.cause = Cause.PARTITION
+        context.ladder.heard_elsewhere(agent, finding.text, now)
+        lineage = context.beliefs.lineages.get(agent.id)
+        if lineage is not None and lineage.phase in ON_ITS_WAY and not lineage.requested:
+            context.respawns.returned(lineage, now)
 
     def _cause(self, agent: Agent, suspicion: Suspicion, *, nobody: bool) -> Cause:
         if (
             nobody
             or (suspicion.held and self._host_may_be_away(agent, suspicion))
-            or agent.peer_at >= suspicion.since
             or self._context.fleet.silent_together(agent)
         ):
             return Cause.PARTITION
@@ -311,13 +404,19 @@ class Watching:
         return agent.host != context.host and context.fleet.host_is_silent(agent, suspicion.since)
 
 
-def _is_calm(agent: Agent) -> bool:
+def _is_well(agent: Agent) -> bool:
     return (
         agent.health is Health.HEALTHY
         and not agent.findings
         and agent.suspicion is None
         and agent.case is None
         and not agent.overloaded
+    )
+
+
+def _is_calm(agent: Agent) -> bool:
+    return (
+        _is_well(agent)
         # A beat of an agent that declared itself busy ends its longer silence: its deadline moves closer.
         and agent.doing is not Doing.BUSY
         and not agent.beatless  # From its first beat on its silence has a deadline.

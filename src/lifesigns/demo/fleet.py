@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from lifesigns.core.effects import Kind
 from lifesigns.core.health import Cause, Doing, Health
@@ -21,8 +22,7 @@ class Action(StrEnum):
     ANSWERED = "answered by a person"
 
 
-@dataclass(frozen=True, slots=True)
-class DemoAgent:
+class DemoAgent(Struct, frozen=True):
     """An agent of the demo."""
 
     id: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from lifesigns.events.catalogue import CATALOGUE, NEEDS_HUMAN
 from lifesigns.ports import NoticeSeverity
@@ -21,8 +22,7 @@ OWN_FACTS: Final[Mapping[str, str]] = {
 """Reasons for `NeedsHuman` that come with another fact, and the key of the alert which that fact opens."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """One kind of alert."""
 
     name: str

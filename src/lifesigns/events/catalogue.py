@@ -8,10 +8,11 @@ still read what an older hub has stored, so a new field has a default.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any, Final, Protocol, TypeVar
+
+from msgspec import Struct
 
 from lifesigns.core import effects as e
 from lifesigns.core.effects import Fact, Rung, Stage
@@ -41,8 +42,7 @@ AuditWords = tuple[str, str]
 """The act, and its details."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One event."""
 
     name: str
@@ -91,7 +91,7 @@ def _row(
     ends: str = "",
     audit: Callable[[F], AuditWords] | None = None,
 ) -> Row:
-    names = {} if fact is None else {field.name: field.name for field in fields(fact) if field.name != "at"}
+    names = {} if fact is None else {name: name for name in fact.__struct_fields__ if name != "at"}
     levels = _always(level) if isinstance(level, Level) else level
     return Row(name, fact, when, names | dict(named or {}), where or {}, sentence, levels, alert, ends, audit)
 
@@ -395,6 +395,9 @@ _TABLE: Final = (
     _row("HUB_DEAD_MAN_SWITCH_BACK", _Over, "the dead-man's switch takes pings again", where={"part": HubPart.DEAD_MAN_SWITCH}, named=_WITHOUT_PART,
          sentence=_with_reason("The dead-man's switch takes pings again. It did not"), level=_INFO, ends="hub_dead_man_switch_lost"),
     _row("HUB_FORGOTTEN", h.HubForgotten, "somebody forgot a hub that is lost", audit=lambda fact: ("hub forgotten", fact.name)),
+    _row("HUB_DRAINED", h.HubDrained, "somebody lets a hub hand over, and not judge until it is resumed or started anew",
+         audit=lambda fact: ("hub drained", fact.name)),
+    _row("HUB_RESUMED", h.HubResumed, "somebody lets a drained hub judge again", audit=lambda fact: ("hub resumed", fact.name)),
     _row("HISTORY_FORGOTTEN", h.HistoryForgotten, "old events were let go of",
          audit=lambda fact: (
              "history forgotten", f"all before event {fact.first_event}, older than {fact.keep_for_s / 86400:g} days")),

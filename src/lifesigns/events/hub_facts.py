@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -32,16 +31,14 @@ class HubPart(StrEnum):
     DEAD_MAN_SWITCH = "DEAD_MAN_SWITCH"
 
 
-@dataclass(frozen=True, slots=True)
-class HubTroubleBegan(Fact):
+class HubTroubleBegan(Fact, frozen=True):
     """Something is wrong with the hub itself."""
 
     part: HubPart
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HubTroubleOver(Fact):
+class HubTroubleOver(Fact, frozen=True):
     """It is right again."""
 
     part: HubPart
@@ -49,8 +46,7 @@ class HubTroubleOver(Fact):
     away_for_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class TokenCreated(Fact):
+class TokenCreated(Fact, frozen=True):
     """Somebody made a token."""
 
     id: str
@@ -60,16 +56,14 @@ class TokenCreated(Fact):
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TokenRevoked(Fact):
+class TokenRevoked(Fact, frozen=True):
     """Somebody revoked a token."""
 
     id: str
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TokenRotated(Fact):
+class TokenRotated(Fact, frozen=True):
     """Somebody gave a token a new secret. The old one is valid until then, as text for people."""
 
     id: str
@@ -77,8 +71,7 @@ class TokenRotated(Fact):
     old_until: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TokenExpiring(Fact):
+class TokenExpiring(Fact, frozen=True):
     """A token or key that is in use will be refused soon."""
 
     id: str
@@ -93,24 +86,21 @@ class TokenExpiring(Fact):
         return int(self.expires_in_s // 86400.0)
 
 
-@dataclass(frozen=True, slots=True)
-class TokenNotExpiring(Fact):
+class TokenNotExpiring(Fact, frozen=True):
     """It has a new secret, is revoked or is not used any more; or it has expired."""
 
     id: str
     expired: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RefusalBurst(Fact):
+class RefusalBurst(Fact, frozen=True):
     """Many wrong tokens, codes or sessions within a minute, from these addresses among others."""
 
     count: int
     addresses: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SignedIn(Fact):
+class SignedIn(Fact, frozen=True):
     """Somebody opened a link to the dashboard, and is signed in."""
 
     id: str
@@ -118,8 +108,7 @@ class SignedIn(Fact):
     address: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionEnded(Fact):
+class SessionEnded(Fact, frozen=True):
     """Somebody signed out, or ended the session of somebody else."""
 
     id: str
@@ -127,8 +116,7 @@ class SessionEnded(Fact):
     whose: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AlertAcknowledged(Fact):
+class AlertAcknowledged(Fact, frozen=True):
     """Somebody acknowledged an alert, or all of a group. `until` is text for people."""
 
     key: str
@@ -139,8 +127,7 @@ class AlertAcknowledged(Fact):
     agent_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SilenceMade(Fact):
+class SilenceMade(Fact, frozen=True):
     """Somebody silenced some alerts until then."""
 
     id: str
@@ -152,39 +139,48 @@ class SilenceMade(Fact):
     until: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SilenceEnded(Fact):
+class SilenceEnded(Fact, frozen=True):
     """Somebody ended a silence."""
 
     id: str
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HubForgotten(Fact):
+class HubForgotten(Fact, frozen=True):
     """Somebody forgot a hub that is lost and will not come back."""
 
     name: str
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AuditRetired(Fact):
+class HubDrained(Fact, frozen=True):
+    """Somebody let a hub hand over, and not judge until it is resumed or started anew."""
+
+    name: str
+    by: str = ""
+
+
+class HubResumed(Fact, frozen=True):
+    """Somebody let a drained hub judge again when it is its turn."""
+
+    name: str
+    by: str = ""
+
+
+class AuditRetired(Fact, frozen=True):
     """The policy retired entries of the audit log: all before number `before`."""
 
     before: int
     keep_for_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class AuditBroken(Fact):
+class AuditBroken(Fact, frozen=True):
     """The audit log differs from what was sealed."""
 
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AuditAccepted(Fact):
+class AuditAccepted(Fact, frozen=True):
     """Somebody wants the audit log gone on with as it is. Seals of up to `sealed` entries that do not fit, these changed entries, and events
     that are gone from the history before this one are no faults any more."""
 
@@ -196,24 +192,21 @@ class AuditAccepted(Fact):
     wrong: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryForgotten(Fact):
+class HistoryForgotten(Fact, frozen=True):
     """Events with a smaller id than `first_event` are dropped, because they are older than `keep_for_s`."""
 
     first_event: int
     keep_for_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Gap(Fact):
+class Gap(Fact, frozen=True):
     """A listener cannot get everything that came after the last event it has seen."""
 
     reason: str
     after: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class LockRecovered(Fact):
+class LockRecovered(Fact, frozen=True):
     """The lock of a worker that is gone was released in the issue tracker, and its task is back in the queue."""
 
     agent_id: str

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
+from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +28,9 @@ __all__ = ["Access", "Principal", "Role"]
 SYNC_EVERY: Final = 10.0
 """The hub refuses a token that another hub revoked after so long at the latest."""
 
+LOOK_UP_EVERY: Final = 0.5
+"""Unknown tokens make the hub read the store at most so often, and wait that long."""
+
 log: Final = logging.getLogger("lifesigns.hub")
 
 
@@ -36,6 +41,8 @@ class Access:
         self.sign_ins = SignIns(session_for)
         self.tokens = TokenTable(store, self.sign_ins.end)
         self.throttle = Throttle()
+        self._looking_up = asyncio.Lock()
+        self._looked_up_at = -inf
 
     async def open_folder(self, folder: Path, now: float) -> None:
         """Keep sessions in the state folder, and make sure that it has a valid admin token."""
@@ -65,14 +72,31 @@ class Access:
 
     def principal(self, bearer: bytes, now: float) -> Principal | None:
         """The principal of this token; None if the token is unknown or expired."""
-        if len(bearer) > TOKEN_MAX:
-            return None
-        entry = self.tokens.by_digest.get(digest_of(bearer))
+        return None if len(bearer) > TOKEN_MAX else self.principal_of(digest_of(bearer), now)
+
+    def principal_of(self, digest: bytes, now: float) -> Principal | None:
+        """As `principal`, of a token with this digest."""
+        entry = self.tokens.by_digest.get(digest)
         if entry is None or now >= entry.expires_at or entry.principal.role is Role.KEY:
             return None
         if now >= entry.note_at:
             self.tokens.note_use(entry, now)
         return entry.principal
+
+    async def look_up(self, bearer: bytes, now: float) -> Principal | None:
+        """As `principal`, but a token that is unknown is looked for in the store: another hub may have made it just now."""
+        principal = self.principal(bearer, now)
+        if principal is not None or len(bearer) > TOKEN_MAX:
+            return principal
+        clock = asyncio.get_running_loop().time
+        came_at = clock()
+        async with self._looking_up:  # Those who wait meanwhile share one look.
+            if self._looked_up_at < came_at:
+                await asyncio.sleep(self._looked_up_at + LOOK_UP_EVERY - came_at)
+                self._looked_up_at = clock()
+                with suppress(AdapterError):
+                    await self.tokens.load()
+        return self.principal(bearer, now)
 
     def key(self, key_id: str, now: float) -> tuple[bytes, Patterns] | None:
         """The public key with this id, and the agents that may sign with it; None if it is unknown or expired."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from lifesigns.errors import AdapterError
@@ -35,6 +36,17 @@ class BeliefCopy:
         """What was read."""
         self._mark: BeliefMark | None = None
         """Up to where; None: from nowhere."""
+        self._hurried = asyncio.Event()
+        """The next look is wanted now."""
+
+    @property
+    def commit(self) -> int:
+        """The last commit of which everything is here; -1: of none."""
+        return -1 if self._mark is None else self._mark.commit
+
+    def hurry(self) -> None:
+        """Look again now, or as soon as the look in progress is over."""
+        self._hurried.set()
 
     async def follow(self) -> None:
         """Catch up again and again, for ever. A store that is away is read anew when it is back."""
@@ -50,7 +62,10 @@ class BeliefCopy:
                 if begins:
                     log.info("following %d beliefs", len(self.recall), extra={"action": "following"})
             rest_for = (loop.time() - began_at) / SHARE_MAX
-            await asyncio.sleep(min(max(FOLLOW_EVERY, rest_for), FOLLOW_AT_LEAST_EVERY))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(max(FOLLOW_EVERY, rest_for), FOLLOW_AT_LEAST_EVERY)):
+                    await self._hurried.wait()
+            self._hurried.clear()
 
     async def catch_up(self) -> None:
         """Read what changed. If this is cancelled, the next call reads the same again: the order does not matter."""

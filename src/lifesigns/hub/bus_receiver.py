@@ -70,6 +70,18 @@ class Relays(StrEnum):
     REFUSED = "refused"
 
 
+def speaker_fault(
+    agent_id: str, place: Place, signer: Patterns | None, relays: Relays, signatures: Signatures
+) -> Forgery | None:
+    """Why whoever sent a message from this place may not speak for that agent; None if it may."""
+    if place.speaker is not None:
+        if agent_id != place.speaker:
+            return Forgery.SPEAKER
+    elif relays is Relays.REFUSED or (relays is Relays.SIGNED and signer is None):
+        return Forgery.RELAY
+    return signatures.fault(agent_id, signer)
+
+
 class SignalSink(Protocol):
     """Takes what was received, and counts what was unreadable."""
 
@@ -112,7 +124,7 @@ class BusReceiver:
         self._sink = sink
         self._clock = clock
         self._handlers: tuple[tuple[str, Hear], ...] = (
-            (BEATS, self._beats),
+            (BEATS, self.hear_beats),
             (SIGNALS, self._reports),
             (REPORTS, self._reports),
             (self._canary_subject, self._canary),
@@ -135,6 +147,10 @@ class BusReceiver:
     def also_hear(self, subject: str, hear: Hear) -> None:
         """Listen there, too. Before `open`."""
         self._handlers = (*self._handlers, (subject, hear))
+
+    def go_on_with(self, pattern: str, subscription: Subscription) -> None:
+        """Somebody has subscribed for this receiver. Before `open`."""
+        self._subscriptions[pattern] = subscription
 
     @property
     def state(self) -> str:
@@ -200,7 +216,8 @@ class BusReceiver:
                 self._turns.read(subject, len(payload), self._reading_beats(subject, payload, at))
         self._shares.note(gathered_on, self._shares.own_time() - began)
 
-    def _beats(self, subject: str, payload: bytes) -> None:
+    def hear_beats(self, subject: str, payload: bytes) -> None:
+        """A message with beats came."""
         if self._shares.dropping and self._shares.drops(subject):
             return
         if wire.fits_together(payload):
@@ -241,7 +258,7 @@ class BusReceiver:
         own: list[S] = []
         for signal in signals:
             agent_id = getattr(signal, "agent_id", "")
-            fault = self._fault(agent_id, place, signer)
+            fault = speaker_fault(agent_id, place, signer, self._relays, self._signatures)
             if fault is None:
                 own.append(signal)
             else:
@@ -249,15 +266,6 @@ class BusReceiver:
         if len(own) < len(signals) and place.speaker is None and place.relay:
             self._start(self._publish(place.kept_on, subjects.APART))
         return own
-
-    def _fault(self, agent_id: str, place: Place, signer: Patterns | None) -> Forgery | None:
-        """Why this sender may not send it; None if it may."""
-        if place.speaker is not None:
-            if agent_id != place.speaker:
-                return Forgery.SPEAKER
-        elif self._relays is Relays.REFUSED or (self._relays is Relays.SIGNED and signer is None):
-            return Forgery.RELAY
-        return self._signatures.fault(agent_id, signer)
 
     def _reports(self, subject: str, payload: bytes) -> None:
         if self._shares.dropping and self._shares.drops(subject):

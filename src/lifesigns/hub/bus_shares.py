@@ -117,7 +117,7 @@ class BusShares:
             self._look_again(name)
 
     def _look_again(self, name: str) -> None:
-        self._shares.charge(_account(name), self._dropping[name] * DROP_COSTS)
+        self._shares.charge(_account(name), self._dropping[name] * DROP_COSTS, fine=True)
         self._dropping[name] = 0
         self.put_off(name)
         if (wait_for := self.owes(name)) > 0:
@@ -128,8 +128,9 @@ class BusShares:
         self._drop()
 
     def _drop(self) -> None:
-        self.subjects = of_senders(islice(self._dropping, SKIPPED_MAX))
+        self.subjects = of_senders(sorted(islice(self._dropping, SKIPPED_MAX)))
         self._bus.drop(self if self._dropping else None)
+        self._shares.flooded = self.dropping
 
 
 def _account(name: str) -> str:

@@ -12,8 +12,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from lifesigns.core.effects import Order
 from lifesigns.errors import AdapterError, Deposed
@@ -50,8 +51,8 @@ class Committer:
         self._store = store
         self._audit = audit
         """Its entries go into the same commit."""
-        self._number = 0
-        """The number of the last commit."""
+        self.number = 0
+        """Of the last commit."""
         self._event = 0
         """The id of the last event in it."""
         self._events: list[Event] = []
@@ -151,7 +152,7 @@ class Committer:
 
     def continue_from(self, number: int, event: int) -> None:
         """Continue after the last commit and the last event of the store."""
-        self._number, self._event = number, event
+        self.number, self._event = number, event
 
     async def wait_until_due(self) -> bool:
         """Return when there is something to write; False after `finish`, when everything is written."""
@@ -218,8 +219,8 @@ class Committer:
         return events, orders
 
     def next_number(self) -> int:
-        self._number += 1
-        return self._number
+        self.number += 1
+        return self.number
 
     def _numbered(self, events: list[Event]) -> list[Event]:
         """Event ids have no gaps, even if the full queue dropped some: no event was published before it was stored."""

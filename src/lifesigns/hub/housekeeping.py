@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lifesigns import wire
 from lifesigns.errors import AdapterError
@@ -36,8 +38,7 @@ SECOND: Final = 1.0
 SWEEP_EVERY: Final = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Retention:
+class Retention(Struct, frozen=True):
     """How long the store keeps things."""
 
     history_for: float = 30 * DAY
@@ -69,7 +70,7 @@ class Housekeeping:
         self._alert = alert
         self._alerted = 0
         """The last event that people were alerted about while the store is away."""
-        self._sampler = Sampler()
+        self._sampler = Sampler(hub.last_beats)
         self._audit_retention = AuditRetention(hub.audit, hub.store, hub.committer, hub.announce)
         self._truces = TruceWatch()
         self._beats_published_at = self._swept_at = clock()

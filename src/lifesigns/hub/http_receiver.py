@@ -69,7 +69,7 @@ class InboxFull(Exception):
 
 
 class NotLeader(Exception):
-    """Another hub has taken over the store of this one, and judges now: go there."""
+    """Another hub judges now, or may, because this one does not reach its store: go there."""
 
 
 class NotStored(Exception):
@@ -88,9 +88,8 @@ class HttpReceiver:
 
     async def take_beats(self, raw: bytes, who: Principal) -> IngestResult:
         """Take beats in any form of the contract. Raises `WireError` if nothing is readable, `InboxFull` if there is no
-        room, `NotLeader` if this hub judges no more: an agent that seems to be heard here would not look for the hub
-        that does, and that hub would take it for dead."""
-        if self._hub.committer.deposed:
+        room, `NotLeader` if another hub judges now, or may."""
+        if self._hub.is_replaced:
             raise NotLeader
         now = self._clock()
         raw, signer = self._signatures.opened(raw, now, f"from {who.name!r}")
@@ -110,7 +109,7 @@ class HttpReceiver:
     ) -> Sequence[IngestResult] | None:
         """Take messages of one beat each that came in one round of the loop, and their principals. All or nothing:
         None, and none is taken, if they have to be taken one by one."""
-        if self._hub.committer.deposed or self._signatures.must_sign is not None:
+        if self._hub.is_replaced or self._signatures.must_sign is not None:
             return None
         together = wire.decode_together(raws, now=at)
         if together is None:
@@ -239,7 +238,7 @@ class HttpReceiver:
             raise NotStored from self._hub.committer.trouble
 
     def _check_leader(self) -> None:
-        if self._hub.committer.deposed:
+        if self._hub.is_replaced:
             raise NotLeader from self._hub.committer.trouble
 
     def why_not(self, agent_id: str, who: Principal, signer: Patterns | None = None) -> str | None:

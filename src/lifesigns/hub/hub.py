@@ -11,13 +11,17 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from contextlib import nullcontext
+from contextvars import Context
 from time import thread_time
 from typing import Final, cast
+
+from msgspec.structs import replace
 
 from lifesigns.core.agent import NEVER
 from lifesigns.core.changed_keys import ChangedKeys
 from lifesigns.core.effects import (
+    AskSecondOpinion,
     Effect,
     Fact,
     Intervention,
@@ -45,17 +49,21 @@ from lifesigns.hub.inbox import PIECE, TURN_MAX, Delivery, Inbox
 from lifesigns.hub.journal import Journal
 from lifesigns.hub.last_beats import BATCH_MAX, EncodedBatch, LastBeats, ReceivedBeat, SingleBeat
 from lifesigns.hub.order_ledger import OrderLedger, open_order
-from lifesigns.hub.outlets import AlertRows, CanarySender, EventOutlet, OrderOutlet
+from lifesigns.hub.outlets import AlertRows, CanarySender, EventOutlet, OpinionOutlet, OrderOutlet
 from lifesigns.hub.ownership import BUS, Refusal, refusal
-from lifesigns.hub.restoring import restore_engine
+from lifesigns.hub.restoring import collector_paused, restore_engine
 from lifesigns.hub.shares import Shares
 from lifesigns.ports import Belief, Commit, Event, Store
+from lifesigns.ports.correlation import correlation_id
 
 STOP_FOR: Final = 10.0
 """How long a commit may take when the hub stops."""
 
 AWAY_FOR: Final = 2.0
 """How long the hub then waits for a store that is away: one more try."""
+
+STORED_AT_ONCE: Final = 1000
+"""Agents in one commit while everything is stored beside the usual work: some milliseconds of the loop."""
 
 STRAYS_MAX: Final = 10_000
 """Last beats of agents that the engine did not take in, held until the next sweep."""
@@ -98,7 +106,11 @@ class Hub:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = NEVER
         self._turn: asyncio.Handle | None = None
+        self._apart = Context()
+        """Of turns and timers: they are for all, and have nothing of the request in which one of them is set."""
         self._writer: asyncio.Task[None] | None = None
+        self.may_be_replaced = False
+        """This hub cannot renew its row: another one may have taken over, and nobody has told it."""
 
     # --- beginning and end ----------------------------------------------------------------------------
 
@@ -111,12 +123,14 @@ class Hub:
         *,
         copy: BeliefCopy | None = None,
         opened: Callable[[], None] | None = None,
+        opinions: OpinionOutlet | None = None,
     ) -> None:
         """Continue where the last hub stopped: its downtime counts against no agent, its open orders are delivered
         again. Without a receiver for canaries they go through the loop alone. With a `copy` of the beliefs it reads only
         what changed since; it calls `opened` when it has taken over, and has all this still to do."""
         self._loop = asyncio.get_running_loop()
         self._orders, self._events, self._alerting, self._canaries = orders, events, alerting, canaries
+        self._opinions = opinions
         remembered = await self.store.open(epoch_min=int(self.clock() * 1000), beliefs=copy is None)
         if opened is not None:
             opened()
@@ -127,9 +141,10 @@ class Hub:
             await copy.catch_up()
         recall = memory.Recall() if copy is None else copy.recall
         # Beside the loop: with a large fleet this takes a second, and the loop has to renew the row of this hub.
-        self.engine, self.unreadable = await asyncio.to_thread(
-            restore_engine, recall, remembered, self.clock, self._policies, self._fleet, self._unstored
-        )
+        with nullcontext() if copy is None else collector_paused():
+            self.engine, self.unreadable = await asyncio.to_thread(
+                restore_engine, recall, remembered, self.clock, self._policies, self._fleet, self._unstored
+            )
         if copy is not None:
             log.info(
                 "took over with %d agents: %.3f s to read what changed and to restore them",
@@ -157,8 +172,17 @@ class Hub:
         self._writer = asyncio.create_task(self._write(), name="lifesigns commits")
         self.run_due()
 
-    async def stop(self) -> None:
-        """Take in what is here, store everything, and close the store."""
+    async def store_all_agents(self) -> int:
+        """Store every agent as it is now, with what beats changed, in turns and beside the usual work; returns the number of
+        the last commit."""
+        ids = list(self.engine.beliefs.agents)
+        for first in range(0, len(ids), STORED_AT_ONCE):
+            self._unstored.agents.update(dict.fromkeys(ids[first : first + STORED_AT_ONCE]))
+            await self.committer.wait_until_stored()
+        return self.committer.number
+
+    async def stop(self, *, everything: bool = True) -> None:
+        """Take in what is here, store it and everything else, unless another hub has that already, and close the store."""
         if self._gathering:
             await asyncio.sleep(0)  # The receivers pass it on now.
         while self.inbox.deliveries:
@@ -170,7 +194,7 @@ class Hub:
             await asyncio.wait([self._writer], timeout=AWAY_FOR if away else STOP_FOR)
         self.abort()
         if self.committer.trouble is None:
-            await self._store_everything()
+            await self._store_last(everything=everything)
         else:
             log.error(
                 "the last commit was not stored: %s",
@@ -191,6 +215,12 @@ class Hub:
         as it is."""
         return self.committer.state == "ok"
 
+    @property
+    def is_replaced(self) -> bool:
+        """Whether another hub judges now, or may: an agent that seems to be heard here would not look for that one, which
+        would take it for dead."""
+        return self.may_be_replaced or self.committer.deposed
+
     # --- hearing --------------------------------------------------------------------------------------
 
     def hear(
@@ -202,7 +232,13 @@ class Hub:
     ) -> bool:
         """Signals arrived now, or at that moment. False if there is no room: none of them is taken."""
         return self._enqueue(
-            Delivery(self.clock() if at is None else at, signals, led_to=led_to, source=source)
+            Delivery(
+                self.clock() if at is None else at,
+                signals,
+                led_to=led_to,
+                source=source,
+                correlation_id=correlation_id.get(),
+            )
         )
 
     def hear_beats(self, beats: Sequence[Beat], raw: bytes, source: str, at: float) -> bool:
@@ -211,12 +247,14 @@ class Hub:
         encoded = EncodedBatch(raw, source, at) if len(raw) <= BATCH_MAX else None
         inbox = self.inbox
         if inbox.deliveries or encoded is None or len(beats) > min(TURN_MAX, inbox.signals_max):
-            return self._enqueue(Delivery(at, beats, encoded, source=source))
+            return self._enqueue(
+                Delivery(at, beats, encoded, source=source, correlation_id=correlation_id.get())
+            )
         self.journal.note(at, beats)
         if len(beats) <= PIECE:
             self._hear_beats(beats, at, encoded)
         else:
-            inbox.put(Delivery(at, beats, encoded, source=source))
+            inbox.put(Delivery(at, beats, encoded, source=source, correlation_id=correlation_id.get()))
             self._drain()
         if self._timer is None or self.engine.wake_at() < self._timer_at:
             self.ask_turn()
@@ -238,7 +276,9 @@ class Hub:
         None if there is no room for them."""
         heard: asyncio.Future[None] = self._loop.create_future()
         led_to: list[Effect] = []
-        if not self._enqueue(Delivery(self.clock(), reports, None, heard, led_to)):
+        if not self._enqueue(
+            Delivery(self.clock(), reports, None, heard, led_to, correlation_id=correlation_id.get())
+        ):
             return None
         await heard
         await self.committer.wait_until_stored()
@@ -267,7 +307,7 @@ class Hub:
     def ask_turn(self) -> None:
         """Schedule a turn."""
         if self._turn is None:
-            self._turn = self._loop.call_soon(self._take_turn)
+            self._turn = self._loop.call_soon(self._take_turn, context=self._apart)
 
     def _take_turn(self) -> None:
         self._turn = None
@@ -291,9 +331,14 @@ class Hub:
 
     def _drain(self) -> None:
         """Hear what waits, at the moment it came; not for longer than a turn."""
-        self.inbox.drain(self._hear)
+        own = correlation_id.get()
+        try:
+            self.inbox.drain(self._hear)
+        finally:
+            correlation_id.set(own)
 
     def _hear(self, delivery: Delivery) -> None:
+        correlation_id.set(delivery.correlation_id)
         if delivery.encoded is not None:
             self._hear_beats(cast("Sequence[Beat]", delivery.signals), delivery.at, delivery.encoded)
         else:
@@ -351,7 +396,7 @@ class Hub:
             self._timer = None
         if due_at != NEVER:
             self._timer, self._timer_at = (
-                self._loop.call_later(max(0.0, due_at - now), self._run_due_soon),
+                self._loop.call_later(max(0.0, due_at - now), self._run_due_soon, context=self._apart),
                 due_at,
             )
 
@@ -387,7 +432,7 @@ class Hub:
     # --- effects --------------------------------------------------------------------------------------
 
     def _queue_effects(self, effects: Sequence[Effect]) -> None:
-        """Facts and orders go into the next commit. Pings and canaries go out at once: they lose their worth."""
+        """Facts and orders go into the next commit. Pings, canaries and questions go out at once: they lose their worth."""
         events: list[Event] = []
         orders: list[Order] = []
         now = self.clock()
@@ -396,6 +441,9 @@ class Hub:
                 self._send_canary(effect.seq)
             elif isinstance(effect, SendPing | SetInterval):
                 self.deliver(effect)
+            elif isinstance(effect, AskSecondOpinion):
+                if self._opinions is not None:
+                    self._opinions.ask(effect)
             else:
                 self._note_change(effect, now)
                 if isinstance(effect, Fact):
@@ -476,9 +524,13 @@ class Hub:
             log.exception("nothing is stored any more", extra={"action": "store_lost"})
             self.committer.give_up(AdapterError(f"a bug of lifesigns: {error}", transient=False))
 
-    async def _store_everything(self) -> None:
-        """Store every belief as it is now, with what beats changed since the last commit."""
-        beliefs = [*memory.everything(self.engine.snapshot()), *self._alert_rows()]
+    async def _store_last(self, *, everything: bool) -> None:
+        """Seal the audit log, and store what changed; or every belief as it is now, with what beats changed since."""
+        if everything:
+            beliefs = [*memory.everything(self.engine.snapshot()), *self._alert_rows()]
+        else:
+            self._unstored.fleet = True
+            beliefs = [*self._changed_rows()]
         seal = self.audit.last_seal(self.clock())
         seals = () if seal is None else (seal,)
         try:

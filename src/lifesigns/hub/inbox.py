@@ -34,6 +34,8 @@ class Delivery(NamedTuple):
     """Collects their effects for the waiter."""
     source: str = ""
     """The token that pays for the time they take."""
+    correlation_id: str = ""
+    """Of the request or the order they came by."""
 
 
 class Inbox:

@@ -6,11 +6,13 @@ once. The engine says which beliefs changed (`core/changed_keys.py`), and those 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from lifesigns.core.agent import UNEVENTFUL, Agent
 from lifesigns.core.awareness import Awareness
@@ -185,7 +187,7 @@ def _recount(beliefs: Beliefs) -> None:
     state = beliefs.fleet
     state.sources = {}
     state.groups = {
-        name: replace(group, members=0, unwell=0)
+        name: dataclasses.replace(group, members=0, unwell=0)
         for name, group in state.groups.items()
         if group.braked or group.released_until > beliefs.at
     }
@@ -231,7 +233,7 @@ def _recall_agent(beliefs: Beliefs, agent_id: str, record: AgentRecord) -> None:
 
 def _self(beliefs: Beliefs) -> Belief:
     b = beliefs
-    fleet = replace(b.fleet, late={}, witnesses={})
+    fleet = dataclasses.replace(b.fleet, late={}, witnesses={})
     me = EngineRecord(b.at, b.awareness, fleet, b.canary_due_at, b.things, b.numbered, b.tokens)
     return Belief(HUB, "", _encode(me))
 

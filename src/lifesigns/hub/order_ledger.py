@@ -21,7 +21,7 @@ import msgspec
 from lifesigns.core import effects as e
 from lifesigns.core.beliefs import Beliefs
 from lifesigns.core.effects import Order
-from lifesigns.core.respawn import Phase
+from lifesigns.core.health import Phase
 from lifesigns.core.signals import OrderOutcome, PongReceived, Signal
 from lifesigns.hub.clock import Clock
 from lifesigns.ports import StoredOrder

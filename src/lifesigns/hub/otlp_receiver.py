@@ -11,11 +11,14 @@ what is missing.
 from __future__ import annotations
 
 import asyncio
-import heapq
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from contextvars import Context
+from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec.structs import replace
 
 from lifesigns.core.health import Health
 from lifesigns.core.signals import ActivitySeen, AgentRegistered, Signal
@@ -42,11 +45,14 @@ REORDER_FOR: Final = 5.0
 
 WAITING_MAX: Final = 200_000
 """Calls that wait to be heard; more are turned away, and come again."""
-REMEMBERED_MAX: Final = 100_000
-"""Calls of which a second telling is known. An exporter repeats within a minute or so."""
+REMEMBERED_MIN: Final = 100_000
+"""Calls of which a second telling is known, at least; twice as many at most. An exporter repeats within a minute or so."""
 LINES_MAX: Final = 100_000
 AWAY_MAX: Final = 86_400.0
 """How far a call's end may be from now: further away it is somebody's archive, or no time at all."""
+
+LOOK_EVERY: Final = 0.05
+"""Seconds between two looks at what is due: what came out of order is sorted once for all that came meanwhile."""
 
 AGAIN_AFTER: Final = 1.0
 """Seconds after which the hub is asked again whether it has room."""
@@ -77,11 +83,35 @@ class _Line:
     """One agent's calls that wait."""
 
     source: str
-    waiting: list[tuple[float, str, OtlpCall]] = field(default_factory=list)
+    waiting: list[OtlpCall] = field(default_factory=list)
+    in_order: bool = True
+    """Whether those that wait are in the order in which they ended, as they nearly always come."""
     heard_to: float = 0.0
     """The end of the last call that was heard, by its own clock."""
     ahead: float = 0.0
     """How far that clock is ahead of ours at least."""
+
+
+class _Recent:
+    """The last keys, in two halves: when the newer one is full, the older one is dropped. (To drop the oldest key of one large dict
+    takes the longer the more were dropped before.)"""
+
+    __slots__ = ("_newer", "_older")
+
+    def __init__(self) -> None:
+        self._newer: set[str] = set()
+        self._older: set[str] = set()
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._newer or key in self._older
+
+    def __len__(self) -> int:
+        return len(self._newer) + len(self._older)
+
+    def add(self, key: str) -> None:
+        if len(self._newer) >= REMEMBERED_MIN:
+            self._older, self._newer = self._newer, set()
+        self._newer.add(key)
 
 
 class OtlpReceiver:
@@ -104,8 +134,8 @@ class OtlpReceiver:
         self._due: deque[tuple[float, str, float]] = deque()
         """When something falls due, whose it is, and up to which end of theirs everything is to be heard."""
         self._timer: asyncio.TimerHandle | None = None
-        self._told: dict[str, None] = {}
-        self._inner: dict[str, None] = {}
+        self._told = _Recent()
+        self._inner = _Recent()
         self.waiting = 0
 
     async def take(self, raw: bytes, form: Form, kind: Kind, who: Principal) -> OtlpResult:
@@ -141,11 +171,14 @@ class OtlpReceiver:
             self._timer = None
         now = self._clock()
         if self._hub.inbox.waiting > WAITING_MAX // 2:
-            self._timer = asyncio.get_running_loop().call_later(AGAIN_AFTER, self.hear_due)
+            self._timer = asyncio.get_running_loop().call_later(AGAIN_AFTER, self.hear_due, context=Context())
             return
-        by_source: dict[str, list[Signal]] = {}  # Each token pays for its own.
+        due: dict[str, float] = {}
         while self._due and self._due[0][0] <= now:
             _, agent_id, ended = self._due.popleft()
+            due[agent_id] = max(ended, due.get(agent_id, 0.0))
+        by_source: dict[str, list[Signal]] = {}  # Each token pays for its own.
+        for agent_id, ended in due.items():
             if signals := self._release(agent_id, ended):
                 by_source.setdefault(self._lines[agent_id].source, []).extend(signals)
         for source, signals in by_source.items():
@@ -183,8 +216,8 @@ class OtlpReceiver:
             result.taken += 1
             if call.key in self._told:
                 continue
-            _remember(self._told, call.key, REMEMBERED_MAX)
-            newest[agent_id] = max(call.ended, newest.get(agent_id, 0.0))
+            self._told.add(call.key)
+            newest[agent_id] = call.ended  # They come in order.
             self._wait(call, who, now)
         for agent_id, ended in newest.items():
             self._due.append((now + self._reorder_for, agent_id, ended))
@@ -195,8 +228,11 @@ class OtlpReceiver:
             if len(self._lines) >= LINES_MAX:
                 self._forget_idle()
             line = self._lines[call.who.agent_id] = _Line(who.token_id)
-        line.ahead = max(line.ahead, call.ended - now)
-        heapq.heappush(line.waiting, (call.ended, call.key, call))
+        if call.ended - now > line.ahead:
+            line.ahead = call.ended - now
+        if line.waiting and otlp.in_order(call) < otlp.in_order(line.waiting[-1]):
+            line.in_order = False
+        line.waiting.append(call)
         self.waiting += 1
 
     def _forget_idle(self) -> None:
@@ -224,8 +260,8 @@ class OtlpReceiver:
 
     def _arm(self, now: float) -> None:
         if self._due and self._timer is None:
-            wait = max(0.0, self._due[0][0] - now)
-            self._timer = asyncio.get_running_loop().call_later(wait, self.hear_due)
+            wait = max(LOOK_EVERY, self._due[0][0] - now)
+            self._timer = asyncio.get_running_loop().call_later(wait, self.hear_due, context=Context())
 
     def _release(self, agent_id: str, to: float) -> list[Signal]:
         """What an agent did up to there, in order; first who it is, if that is news."""
@@ -238,13 +274,11 @@ class OtlpReceiver:
         unheard = agent is not None and not agent.beatless and agent.health in GONE
         role, task_id = (None, None) if agent is None else (agent.role, agent.task_id)
         introduced = agent is not None
-        while line.waiting and line.waiting[0][0] <= to:
-            call = heapq.heappop(line.waiting)[2]
-            self.waiting -= 1
+        for call in self._waited(line, to):
             if unheard or f"{call.key} {call.tool}" in self._inner:
                 continue
             if call.inside:
-                _remember(self._inner, call.inside, REMEMBERED_MAX)
+                self._inner.add(call.inside)
             said = call.who
             if not introduced or (said.role or role) != role or (said.task_id or task_id) != task_id:
                 introduced, role, task_id = True, said.role or role, said.task_id or task_id
@@ -254,6 +288,20 @@ class OtlpReceiver:
             line.heard_to = call.ended
             signals.append(call.signal(call.ended - line.ahead))
         return signals
+
+    def _waited(self, line: _Line, to: float) -> list[OtlpCall]:
+        """The calls that ended up to there, in order; they wait no longer."""
+        if not line.in_order:
+            line.waiting.sort(key=otlp.in_order)
+            line.in_order = True
+        count = bisect_right(line.waiting, to, key=_ended)
+        calls, line.waiting = line.waiting[:count], line.waiting[count:]
+        self.waiting -= count
+        return calls
+
+
+def _ended(call: OtlpCall) -> float:
+    return call.ended
 
 
 def _introduction(who: Identity, source: str) -> AgentRegistered:
@@ -265,9 +313,3 @@ def _introduction(who: Identity, source: str) -> AgentRegistered:
         bounded=True,
         beats=False,
     )
-
-
-def _remember(known: dict[str, None], key: str, most: int) -> None:
-    known[key] = None
-    if len(known) > most:
-        del known[next(iter(known))]

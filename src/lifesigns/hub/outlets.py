@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from lifesigns.core.effects import AskSecondOpinion
 from lifesigns.hub.order_ledger import OpenOrder
 from lifesigns.ports import Belief, Event
 
@@ -27,6 +28,12 @@ class AlertRows(Protocol):
 
     def recall(self, beliefs: Sequence[Belief]) -> None: ...
     def changed(self) -> Sequence[Belief]: ...
+
+
+class OpinionOutlet(Protocol):
+    """Asks hubs in other zones for a second opinion; the answers come back as signals."""
+
+    def ask(self, order: AskSecondOpinion) -> None: ...
 
 
 class CanarySender(Protocol):

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from msgspec import Struct
+
 from lifesigns.errors import WireError
 
 
@@ -33,8 +35,7 @@ PATTERNS_MAX: Final = 100
 _is_pattern: Final = re.compile(r"[A-Za-z0-9._:@/-]{1,128}|[A-Za-z0-9._:@/-]{0,127}\*").fullmatch
 
 
-@dataclass(frozen=True, slots=True)
-class Patterns:
+class Patterns(Struct, frozen=True):
     """The ids an agent's token is for: `coder-7`, or `coder-*` for all that begin so, or several separated by commas.
 
     An id is a text and never a path: it is compared literally. A `*` stands for at least one more character, and never

@@ -1,4 +1,5 @@
-"""Samples: once a minute, the numbers of every agent that beats.
+"""Samples: once a minute, the numbers of every agent that beats; of workers, who say how many tasks they have room for,
+also those of their tasks.
 
 The hub spreads the samples of 100,000 agents over the minute, so that neither the loop nor the disk stands still for
 them. Each agent has the same place in every round, a minute after the last.
@@ -11,8 +12,11 @@ from itertools import islice
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lifesigns.core.agent import Agent
+from lifesigns.core.signals import Beat
+from lifesigns.hub.last_beats import LastBeats
 from lifesigns.ports import Sample
 
 MINUTE: Final = 60.0
@@ -36,7 +40,8 @@ class LastCount(Struct, gc=False):
 class Sampler:
     """Goes round the fleet, and remembers each agent's count of beats."""
 
-    def __init__(self) -> None:
+    def __init__(self, last_beats: LastBeats) -> None:
+        self._last_beats = last_beats
         self._counted: dict[str, LastCount] = {}
         self._round: list[Agent] = []
         self._minute = -1.0
@@ -50,13 +55,24 @@ class Sampler:
         due = int(len(self._round) * min(1.0, (now - minute + 1.0) / ROUND_FOR)) + 1
         # A hub that starts late in the minute does not catch up all at once: the rest counts with the next.
         due = min(due, self._done + int(len(self._round) * AT_ONCE_MAX) + 1)
-        taken = []
+        taken, workers = [], {}
         for agent in islice(self._round, self._done, due):
             sample = self._sample(agent)
-            if sample is not None:
-                taken.append(sample)
+            if sample is None:
+                continue
+            if agent.capacity is not None:
+                workers[agent.id] = agent
+            taken.append(sample)
         self._done = max(self._done, min(due, len(self._round)))
-        return taken
+        if not workers:
+            return taken
+        beats = {agent_id: received.beat for agent_id, received in self._last_beats.of_all(workers)}
+        return [
+            _of_worker(sample, workers[sample.agent_id], beats.get(sample.agent_id))
+            if sample.agent_id in workers
+            else sample
+            for sample in taken
+        ]
 
     def _begin(self, agents: Mapping[str, Agent], minute: float) -> None:
         self._minute, self._round, self._done = minute, list(agents.values()), 0
@@ -87,6 +103,24 @@ class Sampler:
             round(spent.cost, 6) if spent is not None else None,
             outcomes.errors if outcomes is not None else None,
         )
+
+
+def _of_worker(sample: Sample, agent: Agent, beat: Beat | None) -> Sample:
+    metrics = None if beat is None else beat.metrics
+    return replace(
+        sample,
+        status=agent.status,
+        tasks=len(tasks_of(agent, beat)),
+        capacity=agent.capacity,
+        tasks_completed=None if metrics is None else metrics.tasks_completed,
+        tasks_failed=None if metrics is None else metrics.tasks_failed,
+        uptime_s=None if metrics is None else metrics.uptime_s,
+    )
+
+
+def tasks_of(agent: Agent, beat: Beat | None) -> set[str]:
+    """What an agent works on: what it holds, and what it says."""
+    return {*agent.claims, *((agent.task_id,) if agent.task_id else ()), *(beat.tasks if beat else ())}
 
 
 def lateness(agent: Agent) -> float:

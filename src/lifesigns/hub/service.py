@@ -9,6 +9,7 @@ Housekeeping does the periodic work.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,8 +19,9 @@ from lifesigns.core.effects import VerifyCheckpoint
 from lifesigns.core.engine import Engine
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook
+from lifesigns.errors import AdapterError, Deposed
 from lifesigns.events.hub_facts import HubPart
-from lifesigns.hub.access import Access
+from lifesigns.hub.access import SYNC_EVERY, Access
 from lifesigns.hub.ai_maestro.executor import MessengerExecutor
 from lifesigns.hub.ai_maestro.outgoing import ORDERS as MESSAGE_ORDERS
 from lifesigns.hub.ai_maestro.questions import Questions
@@ -37,16 +39,19 @@ from lifesigns.hub.checkpoints import Checkpoints
 from lifesigns.hub.clock import Clock, steady_clock
 from lifesigns.hub.dead_man_pings import DeadManPings
 from lifesigns.hub.dispatcher import Dispatcher
+from lifesigns.hub.early_beats import EarlyBeats
 from lifesigns.hub.executors import Executors
 from lifesigns.hub.feed import Feed
 from lifesigns.hub.housekeeping import Housekeeping, Retention
 from lifesigns.hub.http_receiver import HttpReceiver
 from lifesigns.hub.hub import Hub
 from lifesigns.hub.hub_troubles import HubTroubles
-from lifesigns.hub.lease import Lease
+from lifesigns.hub.lease import RENEW_EVERY, Lease
 from lifesigns.hub.locks.lock_watch import LockWatch
 from lifesigns.hub.locks.rules import LockRules
 from lifesigns.hub.mailbox import Mailbox
+from lifesigns.hub.opinion_asker import OpinionAsker
+from lifesigns.hub.opinion_giver import OpinionGiver
 from lifesigns.hub.otlp_receiver import REORDER_FOR, OtlpReceiver
 from lifesigns.hub.principals import Patterns
 from lifesigns.hub.sign_in import SESSION_MAX_FOR
@@ -57,6 +62,7 @@ from lifesigns.ports import (
     Channel,
     Contents,
     DeadManSwitch,
+    HubCaller,
     IssueTracker,
     Messenger,
     Signer,
@@ -70,8 +76,15 @@ FIND_FOR: Final = 15.0
 """How long a sender may need to find the hub that took over: it waits 5 s for the answer of one that is frozen, a second
 between two tries, and may begin with the wrong one."""
 
+STORED_WITHIN: Final = 15.0
+"""How long a hub that stops waits until everything is stored, while it still answers. A store that is away must not
+keep it."""
+
 JUDGES_WITHIN: Final = 10.0
 """How late a deadline may be looked at before the hub counts as not judging. A busy hub is late by milliseconds."""
+
+
+log: Final = logging.getLogger("lifesigns.hub")
 
 
 class Service:
@@ -103,6 +116,7 @@ class Service:
         session_for: float = SESSION_MAX_FOR,
         identities: Identities | None = None,
         reorder_for: float = REORDER_FOR,
+        hub_caller: HubCaller | None = None,
         clock: Clock | None = None,
     ) -> None:
         self.clock = steady_clock(clock)
@@ -138,6 +152,7 @@ class Service:
         self.feed.observe(self.notifier.hear)
         self.feed.observe(self.dispatcher.publish)
         self.signatures = Signatures(self.access, self.hub.counters.forged, verifies, must_sign)
+        self._relays = relays
         self._make_receivers(bus, relays, identities, reorder_for)
         self._make_housekeeping(retention or Retention())
         self.locks: LockWatch | None = None
@@ -154,7 +169,14 @@ class Service:
         """This hub among those on the store; None if it has the store for itself."""
         self.copy: BeliefCopy | None = None
         """The beliefs of the hub that judges, while this one stands by."""
+        self._hub_caller = hub_caller
+        self.opinion_giver: OpinionGiver | None = None
+        """What this hub hears, for hubs in other zones; None if it has no zone."""
+        self.opinion_asker: OpinionAsker | None = None
+        """Asks hubs in other zones; None while this hub stands by."""
         self._holding: asyncio.Task[None] | None = None
+        self._handed_over = False
+        """Another hub has a copy of everything."""
         self._tasks: list[asyncio.Task[None]] = []
 
     # --- its parts ------------------------------------------------------------------------------------
@@ -173,10 +195,12 @@ class Service:
         self.http_receiver = HttpReceiver(hub, clock, self.signatures)
         self.otlp_receiver = OtlpReceiver(hub, clock, self.http_receiver, identities, reorder_for)
         self.bus_receiver: BusReceiver | None = None
+        self._early_beats: EarlyBeats | None = None
         if bus is not None:
             self.bus_receiver = BusReceiver(
                 bus, self._name, hub, clock, self.http_receiver, self.signatures, relays
             )
+            self._early_beats = EarlyBeats(self.bus_receiver)
 
     def _make_housekeeping(self, retention: Retention) -> None:
         self.troubles = HubTroubles(self.hub.announce, self.feed.publish)
@@ -232,24 +256,76 @@ class Service:
         """Be one of several hubs on the store, and tell people when another one is lost."""
         self.lease, self.copy = lease, BeliefCopy(self.store)
         self.housekeeping.watched[HubPart.HUBS] = lease.why_lost
+        if lease.zone:
+            bus = None if self.bus_receiver is None else self.bus_receiver.bus
+            self.opinion_giver = OpinionGiver(
+                lease.zone, f"{self._name}-standby", bus, self.signatures, self._relays, self.clock
+            )
 
     async def stand_by(self) -> None:
         """Follow the hub that judges; return when it is gone, and this one may `start`."""
         if self.lease is None or self.copy is None:
             return
-        following = asyncio.create_task(self.copy.follow(), name="lifesigns copy")
+        beside = [
+            asyncio.create_task(self.copy.follow(), name="lifesigns copy"),
+            asyncio.create_task(self._listen_early(self.lease), name="lifesigns early beats"),
+        ]
+        if self.opinion_giver is not None:
+            beside.append(asyncio.create_task(self.opinion_giver.run(), name="lifesigns opinions"))
+            beside.append(asyncio.create_task(self._keep_access(), name="lifesigns tokens"))
         try:
-            await self.lease.stand_by()
+            await self.lease.stand_by(self.copy)
         finally:
-            following.cancel()
-            await asyncio.gather(following, return_exceptions=True)
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
+            if self.opinion_giver is not None:
+                await self.opinion_giver.close()
 
-    async def until_deposed(self) -> None:
-        """Return when another hub has taken over; never if there can be none."""
-        if self._holding is not None:
-            await asyncio.shield(self._holding)
-        else:
+    async def _keep_access(self) -> None:
+        """Know the tokens and keys while this hub stands by: it has to know who speaks."""
+        while self.access.tokens.hub_macs is None:
+            try:
+                await self.open_access()
+            except AdapterError:
+                await asyncio.sleep(SYNC_EVERY)
+        await self.access.run(self.clock)
+
+    async def _listen_early(self, lease: Lease) -> None:
+        """While the hub that judges hands over, listen to the bus already."""
+        while self._early_beats is not None:
+            await lease.handing_over.wait()
+            try:
+                await self._early_beats.listen()
+            except AdapterError as error:
+                log.debug("the bus is not reached yet: %s", error)
+            await asyncio.sleep(RENEW_EVERY)
+            if not lease.handing_over.is_set():
+                await self._early_beats.end()
+
+    async def until_replaced(self) -> None:
+        """Return when another hub has taken over, or shall: this one is drained. Never if there can be none."""
+        if self._holding is None or self.lease is None:
             await asyncio.Event().wait()
+            return
+        drained = asyncio.create_task(self.lease.wanted.wait())
+        await asyncio.wait([self._holding, drained], return_when=asyncio.FIRST_COMPLETED)
+        drained.cancel()
+
+    async def hand_over(self) -> None:
+        """Before `stop`, and while this hub still judges and answers: let a hub that stands by copy everything, so that it
+        goes on at once. Without one, or if it takes too long, `stop` stores everything as for a hub alone."""
+        lease = self.lease
+        if lease is None or self._holding is None or self._holding.done() or not lease.successors():
+            return
+        try:
+            async with asyncio.timeout(STORED_WITHIN):
+                commit = await self.hub.store_all_agents()
+            self._handed_over = await lease.hand_over(commit)
+        except (AdapterError, TimeoutError) as error:
+            log.warning(
+                "the hubs that stand by are not waited for: %s", error, extra={"action": "no_handover"}
+            )
 
     def introduce(self, card: HubCard) -> None:
         """Tell the other hubs on the bus of this one, and people of those that have another store. Before `start`."""
@@ -269,18 +345,29 @@ class Service:
     async def start(self) -> None:
         """Open the store, continue where the last hub stopped, listen."""
         await self.open_access()
-        await self.hub.start(
-            self.dispatcher,
-            self.feed,
-            self.notifier,
-            self.bus_receiver,
-            copy=self.copy,
-            opened=self._hold,
-        )
+        self._ask_other_zones()
+        try:
+            await self.hub.start(
+                self.dispatcher,
+                self.feed,
+                self.notifier,
+                self.bus_receiver,
+                copy=self.copy,
+                opened=self._hold,
+                opinions=self.opinion_asker,
+            )
+        except BaseException:
+            if self._holding is not None:
+                self._holding.cancel()
+            raise
         if self.lease is not None:
+            self.lease.renewed, self.lease.unrenewed = self._row_renewed, self._row_not_renewed
+            self._row_renewed()
             now, self.copy = self.clock(), None
-            self.engine.convict_none_until(now + FIND_FOR)
+            self._wait_for_agents()
             self.troubles.note(HubPart.HUBS, self.lease.why_lost(now), now)
+            if self._early_beats is not None:
+                await self._early_beats.pass_on()
         self.engine.clean_up_after(self.executors.cleans_up)
         self._assign_messenger()
         self.feed.newest = max(self.feed.newest, self.hub.began_after)
@@ -310,6 +397,46 @@ class Service:
             self._tasks.append(asyncio.create_task(self.bus_receiver.open(), name="lifesigns bus"))
             self._tasks.append(asyncio.create_task(self.dispatcher.run(), name="lifesigns dispatcher"))
 
+    async def take_over(self) -> bool:
+        """`start`, after this hub stood by; whether it leads now. If not, it stands by again: another hub was quicker, or the
+        store failed in this very moment. The hub before may have been frozen in the middle of a commit, and its
+        transaction is in the way until the server ends it."""
+        try:
+            await self.start()
+        except Deposed:
+            return False
+        except AdapterError as error:
+            if not error.transient:
+                raise
+            log.warning("not taken over, standing by again: %s", error, extra={"action": "not_taken_over"})
+            return False
+        return True
+
+    def _ask_other_zones(self) -> None:
+        macs = self.access.tokens.hub_macs
+        if self.lease is not None and self.lease.zone and self._hub_caller is not None and macs is not None:
+            self.opinion_asker = OpinionAsker(self.lease, macs, self._hub_caller, self.hub.hear)
+
+    def _tell_zones(self) -> None:
+        """The engine asks the zones that have a hub now."""
+        if self.lease is not None and self.opinion_asker is not None:
+            self.engine.has_zones(self.lease.other_zones())
+            self.opinion_asker.meet()
+
+    def _row_renewed(self) -> None:
+        self.hub.may_be_replaced = False
+        self._tell_zones()
+
+    def _row_not_renewed(self) -> None:
+        """Another hub may judge by now: agents are to look for it. And whatever cuts this one off from the store may cut
+        agents off from it."""
+        self.hub.may_be_replaced = True
+        self._wait_for_agents()
+
+    def _wait_for_agents(self) -> None:
+        """Their silence means nothing yet: they look for this hub."""
+        self.engine.convict_none_until(self.clock() + FIND_FOR)
+
     def end_listeners(self) -> None:
         """The hub is about to stop: answer all listeners and long polls now."""
         self.feed.end()
@@ -323,6 +450,8 @@ class Service:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.opinion_asker is not None:
+            await self.opinion_asker.close()
         if self.bus_receiver is not None:
             await self.bus_receiver.close()
         self.otlp_receiver.hear_all()
@@ -332,7 +461,7 @@ class Service:
         if self.messenger_watch is not None:
             await self.messenger_watch.close()
         await self.notifier.stop()
-        await self.hub.stop()
+        await self.hub.stop(everything=not self._handed_over)
         await self.witnesses.stop()
 
     def _hold(self) -> None:

@@ -44,6 +44,9 @@ BUS_SOURCE: Final = "bus"
 FULL_FROM: Final = 0.7
 """Of the thread's time: from here on shares shrink. The rest is for whoever comes next, without a wait."""
 
+LEAST_IN_A_FLOOD: Final = 0.5
+"""Of one share: what all get together at least, while the bus is flooded and the thread full of that."""
+
 RECKON_EVERY: Final = 0.25
 """Seconds between two looks at how full the thread is."""
 
@@ -71,9 +74,11 @@ class Shares:
         self._apart = 0.0
         """Seconds worked in the midst of other work, that others pay for or nobody."""
         self.spent_on_bus = 0.0
+        self.flooded = False
+        """Whether a sender of the bus is dropped: to skip what it sends takes a third of the thread, and nobody could pay for that."""
 
-    def charge(self, source: str, seconds: float) -> None:
-        """So long was worked for it."""
+    def charge(self, source: str, seconds: float, *, fine: bool = False) -> None:
+        """So long was worked for it; or it has to wait for as long, for what was not done."""
         if self.share >= 1:
             return  # No limit.
         now = self._clock()
@@ -83,7 +88,8 @@ class Shares:
                 self._paid_until.clear()
             paid_until = now
         self._paid_until[source] = paid_until + seconds / min(self.share, self._level)
-        self._used[source] = self._used.get(source, 0.0) + seconds
+        if not fine:
+            self._used[source] = self._used.get(source, 0.0) + seconds
         if now - self._reckoned_at >= RECKON_EVERY:
             self._reckon(now)
 
@@ -93,8 +99,10 @@ class Shares:
         passed, worked = now - self._reckoned_at, self._worked()
         busy, used = (worked - self._worked_then) / passed, self._used.values()
         if busy > FULL_FROM:
-            together = max(self.share, sum(used) / passed * FULL_FROM / busy)
-            self._level = level_of([seconds / passed for seconds in used], together)
+            least = self.share * (LEAST_IN_A_FLOOD if self.flooded else 1)
+            together = max(least, sum(used) / passed * FULL_FROM / busy)
+            level = level_of([seconds / passed for seconds in used], together)
+            self._level = max(self._level, least) if level == inf else level
         else:
             self._level *= GROWS_BY
         self._level = min(self._level, self.share)

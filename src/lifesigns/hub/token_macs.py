@@ -13,11 +13,11 @@ from __future__ import annotations
 import hmac
 import logging
 import secrets
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from lifesigns.errors import AdapterError, UsageError
 from lifesigns.files import read_private, write_whole
@@ -44,6 +44,10 @@ class TokenMacs:
     def vouch_for(self, token: StoredToken) -> bool:
         return hmac.compare_digest(token.mac, self._mac(token))
 
+    def for_hubs(self) -> HubMacs:
+        """With a key made of this one, from which nobody learns it. Hubs that share a store have the same."""
+        return HubMacs(hmac.digest(self._key, b"lifesigns hubs", "sha256"))
+
     def _mac(self, token: StoredToken) -> bytes:
         content = (
             token.id,
@@ -55,6 +59,21 @@ class TokenMacs:
             token.expires_at,
         )
         return hmac.digest(self._key, msgspec.msgpack.encode(content), "sha256")
+
+
+class HubMacs:
+    """MACs that only the hubs on one store can make: by them a hub knows that it talks to another one of these. For the
+    calls that one forwards (`web/forwarded.py`), and for what one asks another (`hub/hub_requests.py`)."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def mac(self, purpose: str, *parts: bytes) -> bytes:
+        """Of these parts, in hexadecimal; one for another purpose is worth nothing here."""
+        return hmac.digest(self._key, msgspec.msgpack.encode((purpose, *parts)), "sha256").hex().encode()
+
+    def is_right(self, mac: bytes, purpose: str, *parts: bytes) -> bool:
+        return hmac.compare_digest(mac, self.mac(purpose, *parts))
 
 
 async def token_macs(folder: Path, store: Store) -> TokenMacs:

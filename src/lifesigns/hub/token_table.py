@@ -12,16 +12,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lifesigns.errors import WireError
 from lifesigns.events.hub_facts import OLD_SECRET
 from lifesigns.hub import admin_token
 from lifesigns.hub.principals import NOBODY, Patterns, Principal, Role
-from lifesigns.hub.token_macs import TokenMacs, token_macs
+from lifesigns.hub.token_macs import HubMacs, TokenMacs, token_macs
 from lifesigns.hub.tokens import digest_of, id_of, new_secret, new_token
 from lifesigns.ports import Store, StoredToken
 from lifesigns.wire.signed import key_id
@@ -37,8 +40,7 @@ NOTES_MAX: Final = 20
 log: Final = logging.getLogger("lifesigns.hub")
 
 
-@dataclass(frozen=True, slots=True)
-class NewToken:
+class NewToken(Struct, frozen=True):
     """A new token. The hub shows it this once."""
 
     token: str
@@ -72,6 +74,8 @@ class TokenTable:
         self._folder: Path | None = None
         self._macs: TokenMacs | None = None
         """None without a folder: then we trust the store."""
+        self.hub_macs: HubMacs | None = None
+        """By which the hubs on one store know each other; None before `use_folder`."""
         self._forged: dict[str, str] = {}
         """Rows of the store that this hub did not write: by id, what they claim to be."""
 
@@ -199,6 +203,7 @@ class TokenTable:
         """
         self._folder = folder
         self._macs = await token_macs(folder, self._store)
+        self.hub_macs = self._macs.for_hubs()
         async with self._changing:
             await self._load()
             token = admin_token.read(folder)

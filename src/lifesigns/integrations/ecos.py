@@ -6,7 +6,6 @@ An error names the file, the entry and the key, and says what would be right. Ke
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -35,8 +34,7 @@ ROLES: Final[Mapping[str, str]] = {
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class EcosAgent:
+class EcosAgent(msgspec.Struct, frozen=True):
     """An entry of `heartbeat-config.json`."""
 
     agent_id: str
@@ -47,8 +45,7 @@ class EcosAgent:
     consecutive_missed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class EcosTask:
+class EcosTask(msgspec.Struct, frozen=True):
     """An entry of `task-tracking.json`."""
 
     task_id: str

@@ -9,6 +9,7 @@ from lifesigns.ports.channel import Channel, NotDelivered, Notice, NoticeSeverit
 from lifesigns.ports.checkpoints import Contents, TooLarge
 from lifesigns.ports.dead_man_switch import DeadManSwitch
 from lifesigns.ports.executors import NotExecuted, OrderExecutor, sameness
+from lifesigns.ports.hub_caller import HubAnswer, HubCaller
 from lifesigns.ports.issues import Issue, IssueComment, IssueEvent, IssueRef, IssueTracker, TrackerError
 from lifesigns.ports.link import Link, SavedState
 from lifesigns.ports.messenger import (
@@ -50,6 +51,8 @@ __all__ = [
     "DeadManSwitch",
     "Event",
     "Hear",
+    "HubAnswer",
+    "HubCaller",
     "HubRow",
     "IncomingMessage",
     "Issue",

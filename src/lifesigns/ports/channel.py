@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from lifesigns.ports.not_taken import NotTaken
 
@@ -29,8 +30,7 @@ class NoticeSeverity(StrEnum):
     CRITICAL = "critical"
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """One notice to people. Title and texts are plain text, and may quote an agent."""
 
     key: str

@@ -6,4 +6,5 @@ from contextvars import ContextVar
 from typing import Final
 
 correlation_id: Final[ContextVar[str]] = ContextVar("correlation_id", default="")
-"""Of an order: its id, as events, the audit log and traces have it. Tasks inherit it from who starts them."""
+"""Of an order: its id, as events, the audit log and traces have it. Of a request over HTTP or gRPC: its `X-Request-Id`. Tasks
+and timers inherit it from whoever starts them; what is nobody's in particular starts in a context of its own."""

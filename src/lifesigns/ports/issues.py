@@ -6,8 +6,9 @@ Moments come as ages, in seconds before the answer by the tracker's own clock: i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
+
+from msgspec import Struct
 
 from lifesigns.ports.not_taken import NotTaken
 
@@ -26,8 +27,7 @@ class IssueRef(NamedTuple):
         return f"{self.repo}#{self.number}"
 
 
-@dataclass(frozen=True, slots=True)
-class Issue:
+class Issue(Struct, frozen=True):
     """An open issue."""
 
     ref: IssueRef
@@ -38,8 +38,7 @@ class Issue:
     """Changes when the issue does."""
 
 
-@dataclass(frozen=True, slots=True)
-class IssueEvent:
+class IssueEvent(Struct, frozen=True):
     """Something that happened to an issue: `assigned`, `labeled`, ..."""
 
     id: int
@@ -50,8 +49,7 @@ class IssueEvent:
     label: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class IssueComment:
+class IssueComment(Struct, frozen=True):
     """A comment. A higher id was written later."""
 
     id: int

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct
 
 from lifesigns.core.effects import Order
 from lifesigns.core.signals import Beat, CheckpointSaved, Report
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SavedState(Report):
+class SavedState(Report, Struct, frozen=True, eq=False):
     """A checkpoint with its content, for a hub that stores contents; any other hub gets the report only."""
 
     saved: CheckpointSaved
-    content: bytes = field(repr=False)
+    content: bytes
+
+    def __repr__(self) -> str:
+        return f"SavedState(saved={self.saved!r}, content of {len(self.content)} bytes)"
 
 
 class Link(Protocol):

@@ -13,12 +13,12 @@ _T = TypeVar("_T")
 
 
 def merge_samples(samples: Iterable[Numbers]) -> Numbers:
-    """Merge samples that come in the order of time: beats are summed, `late_max` is the maximum, load is the mean of the
-    known values, totals are the last known ones."""
-    beats, late_max, load, cpu_percent, memory_mb, tokens, cost_usd, errors = zip(*samples, strict=True)
+    """Merge samples that come in the order of time: beats are summed, `late_max` is the maximum, load, CPU and memory are
+    the means of the known values, everything else is the last known one."""
+    beats, late_max, load, cpu_percent, memory_mb, *last_known = zip(*samples, strict=True)
     return (
         *(sum(beats), max(late_max), _mean(load), _mean(cpu_percent), _mean(memory_mb)),
-        *(_last(tokens), _last(cost_usd), _last(errors)),
+        *map(_last, last_known),
     )
 
 

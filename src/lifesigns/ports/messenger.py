@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from lifesigns.core.signals import Priority
 from lifesigns.ports.not_taken import NotTaken
@@ -27,8 +28,7 @@ class SessionState(StrEnum):
     NOT_FOUND = "not_found"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionActivity:
+class SessionActivity(Struct, frozen=True):
     """The last activity of a session."""
 
     active_at: str
@@ -38,8 +38,7 @@ class SessionActivity:
     waits_for: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OutgoingMessage:
+class OutgoingMessage(Struct, frozen=True):
     """A message of ours."""
 
     to: str
@@ -51,8 +50,7 @@ class OutgoingMessage:
     """Everything else that the recipient should know."""
 
 
-@dataclass(frozen=True, slots=True)
-class SentMessage:
+class SentMessage(Struct, frozen=True):
     """What became of it."""
 
     id: str
@@ -60,8 +58,7 @@ class SentMessage:
     """The recipient's session was told. Otherwise the message waits in its inbox."""
 
 
-@dataclass(frozen=True, slots=True)
-class IncomingMessage:
+class IncomingMessage(Struct, frozen=True):
     """A message to us."""
 
     id: str

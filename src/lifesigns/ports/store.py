@@ -10,8 +10,9 @@ Values are bytes: the store does not look into them. All moments are seconds sin
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 RAW_FOR: Final = 24 * 3600.0
 """How long the journal is kept: long enough to ask in the morning how another policy would have judged the night."""
@@ -30,8 +31,7 @@ CLOCK_WRONG: Final = 24 * 3600.0
 """Who tells of something that happens later than this was wrong about the time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Belief:
+class Belief(Struct, frozen=True):
     """One stored belief; `value` None deletes it."""
 
     kind: str
@@ -39,8 +39,7 @@ class Belief:
     value: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """A fact as it is stored and published. Ids rise without gaps."""
 
     id: int
@@ -51,8 +50,7 @@ class Event:
     """A JSON object."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredOrder:
+class StoredOrder(Struct, frozen=True):
     """An order without an outcome yet."""
 
     order_id: str
@@ -61,8 +59,7 @@ class StoredOrder:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """One minute of an agent's life in numbers; None where it reported nothing."""
 
     agent_id: str
@@ -78,10 +75,18 @@ class Sample:
     cost_usd: float | None = None
     errors: int | None = None
     """Tokens, cost and errors are totals of its life so far; everything else is of this minute."""
+    status: str | None = None
+    """What it says of itself. This and what follows are of workers, who say how many tasks they have room for."""
+    tasks: int | None = None
+    """That it works on."""
+    capacity: int | None = None
+    tasks_completed: int | None = None
+    tasks_failed: int | None = None
+    """In its life so far, as it says, like its uptime."""
+    uptime_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(Struct, frozen=True):
     """A stretch of the journal: the signals the hub received, kept for a short while to judge them again."""
 
     from_at: float
@@ -90,8 +95,7 @@ class Chunk:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class AuditRecord:
+class AuditRecord(Struct, frozen=True):
     """An entry of the audit log: an act, or a permission. `n` rises from 0 without gaps."""
 
     n: int
@@ -106,8 +110,7 @@ class AuditRecord:
     """The event as published, in JSON; None: retired."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seal:
+class Seal(Struct, frozen=True):
     """A signed checkpoint of the audit log: what its first `size` entries were."""
 
     size: int
@@ -115,8 +118,7 @@ class Seal:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Struct, frozen=True):
     """What is written at once. The first has number 1."""
 
     number: int
@@ -132,8 +134,7 @@ class Commit:
     seals: Sequence[Seal] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StoredState:
+class StoredState(Struct, frozen=True):
     """What a hub finds when it opens its store."""
 
     epoch: int
@@ -148,8 +149,7 @@ class StoredState:
     """Unsettled orders, oldest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class BeliefMark:
+class BeliefMark(Struct, frozen=True):
     """A moment in the life of the stored beliefs: whoever has read them up to here can ask later what changed since."""
 
     server: str
@@ -170,8 +170,7 @@ TakeBeliefs = Callable[[Sequence[Belief]], Awaitable[None]]
 """Takes some hundred beliefs."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredToken:
+class StoredToken(Struct, frozen=True):
     """A token's record. It holds only a digest, not the token itself."""
 
     id: str
@@ -187,8 +186,7 @@ class StoredToken:
     """Proves that a hub wrote this row."""
 
 
-@dataclass(frozen=True, slots=True)
-class HubRow:
+class HubRow(Struct, frozen=True):
     """A hub on this store, as it last renewed its row."""
 
     name: str
@@ -198,6 +196,12 @@ class HubRow:
     version: str
     leads: bool
     """Whether this hub was the last to open the store."""
+    zone: str = ""
+    """Where it runs, as configured; empty if it has no zone."""
+    copied: int = -1
+    """The commit up to which this hub, standing by, has a copy of the beliefs; -1: it has none."""
+    drained: bool = False
+    """It is to hand over, and not to judge while another hub can."""
 
 
 class Store(Protocol):
@@ -219,9 +223,15 @@ class Store(Protocol):
     async def identity(self) -> str:
         """The same for all hubs on this store, and no other store has it; empty if it is not `shared`."""
 
-    async def renew(self, name: str, url: str, version: str) -> Sequence[HubRow]:
+    async def renew(
+        self, name: str, url: str, version: str, zone: str = "", copied: int = -1
+    ) -> Sequence[HubRow]:
         """Raise the beat of this hub; returns the rows of all hubs, by name. From then on `open` takes over only from
         the hub that led here: if another was quicker, it raises `Deposed`."""
+
+    async def drain(self, name: str, *, drained: bool = True) -> None:
+        """Note in the row of a hub that it is to hand over, and not to judge; or that it may. Nothing if there is no
+        such row."""
 
     async def release(self, name: str) -> None:
         """Delete the row of a hub: it has stopped, or will never come back."""

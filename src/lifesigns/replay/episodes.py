@@ -13,6 +13,8 @@ from enum import StrEnum
 from math import inf
 from typing import Final
 
+from msgspec import Struct
+
 from lifesigns.core.effects import FindingClosed, FindingOpened, Flip
 from lifesigns.core.health import Health
 
@@ -82,8 +84,7 @@ class Change(StrEnum):
     LATER = "later"
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """A episode that only one of two engines saw, or one later than the other. `episode` is the other policy's, unless only
     the one in force has it; `by` says how much earlier or later."""
 

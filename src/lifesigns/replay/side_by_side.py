@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
 from typing import Final
+
+from msgspec import Struct
 
 from lifesigns.config.values import Config
 from lifesigns.errors import UsageError
@@ -29,8 +30,7 @@ SURVEY_SHARE: Final = 0.3
 """Its approximate share of the work: two engines take longer than one survey."""
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """The verdicts of one policy."""
 
     counts: Counter[str]
@@ -40,8 +40,7 @@ class Side:
     poisoned: int
 
 
-@dataclass(frozen=True, slots=True)
-class Replayed:
+class Replayed(Struct, frozen=True):
     """The result of a replay."""
 
     since: float

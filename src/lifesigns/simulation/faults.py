@@ -2,7 +2,7 @@
 
     loss=0.001 duplicate=0.001 reorder=0.001   the chance per message
     delay=0.02                                 the mean of the way, in seconds
-    partition stall restart crash blind clock host half = how many times a day
+    partition stall restart crash blind clock host half split zone = how many times a day
 
 A lost beat is lost. Any other signal is sent again until it arrives, as a sender does: for those a loss is a delay,
 and while a link is cut they wait at the sender.
@@ -10,14 +10,15 @@ and while a link is cut they wait at the sender.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lifesigns.errors import UsageError
 
 
-@dataclass(frozen=True, slots=True)
-class Faults:
+class Faults(Struct, frozen=True):
     """How the world around the agents misbehaves."""
 
     loss: float = 0.0
@@ -41,6 +42,10 @@ class Faults:
     """A host vanishes: all its agents are cut off, and some are really dead."""
     half: float = 0.0
     """Half of the fleet vanishes at once for five minutes, and some of the agents are really dead."""
+    split: float = 0.0
+    """Where there are zones: agents do not reach the monitor, while others hear them, and could end them."""
+    zone: float = 0.0
+    """Where there are zones: the hub of another one is frozen, dead or cut off."""
 
     @classmethod
     def parse(cls, text: str) -> Faults:
@@ -59,7 +64,7 @@ class Faults:
 
     def __str__(self) -> str:
         """As `--faults` would say it."""
-        shown = (f.name for f in fields(self) if getattr(self, f.name) != getattr(NONE, f.name))
+        shown = (name for name in self.__struct_fields__ if getattr(self, name) != getattr(NONE, name))
         return ",".join(f"{name}={getattr(self, name):g}" for name in shown) or "none"
 
 
@@ -78,6 +83,8 @@ USUAL: Final = {
     "clock": 0.5,
     "host": 0.5,
     "half": 0.25,
+    "split": 1.0,
+    "zone": 0.5,
 }
 """What a name without a value means."""
 

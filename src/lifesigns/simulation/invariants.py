@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
+
 from lifesigns.core import effects as e
 from lifesigns.core import signals as s
 from lifesigns.core.health import Doing, FailureClass, Health
@@ -41,6 +43,8 @@ LAWS: Final = {
     "nudged": "nobody is nudged who has been well for long, whatever it waits for",
     "left_alone": "who waits for a human or is rate-limited is not nudged",
     "open": "an agent has one step of the ladder open on record, and none when nothing is done about it",
+    "taken": "no task is taken from a worker that lives: its claim ends by its word, its end, or a lease in silence",
+    "moves": "a free task is offered to one healthy worker at a time, and no more are moved in a minute than allowed",
     "poison": "the engine never trips over an agent",
     "converged": "when the world is quiet again the sick are found, and the well are believed well",
 }
@@ -102,8 +106,7 @@ WEAK_FAMILIES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(Struct, frozen=True):
     """A law was broken."""
 
     law: str
@@ -175,6 +178,10 @@ class Invariants:
         assert law in LAWS
         if len(self.violations) < VIOLATIONS_MAX:
             self.violations.append(Violation(law, self._world.now, text))
+
+    def health_of(self, agent_id: str) -> str:
+        """As it was last told."""
+        return self._records[agent_id].health
 
     # --- what goes in -------------------------------------------------------------------------------
 
@@ -256,7 +263,9 @@ class Invariants:
         if isinstance(fact, e.FindingClosed):
             record.gone_from = inf if fact.kind in GONE else record.gone_from
         elif fact.finding.kind in GONE and fact.finding.severity is e.Severity.DISCONNECTED:
-            record.gone_from = min(record.gone_from, fact.at)
+            # One that was disconnected before it fell silent, as frozen, is gone since it was last heard.
+            gone_from = fact.finding.since if record.health == "disconnected" else fact.at
+            record.gone_from = min(record.gone_from, gone_from)
 
     def _dated(self, agent_id: str, fact: e.Fact) -> None:
         record = self._records[agent_id]
@@ -347,7 +356,7 @@ class Invariants:
     def _order(self, order: e.Order) -> None:
         record, agent = self._records[order.agent_id], self._world.agent(order.agent_id)
         first = self._orders.setdefault(order.order_id, order)
-        if not isinstance(order, e.SendPing | e.SetInterval):
+        if not isinstance(order, e.SendPing | e.SetInterval | e.AskSecondOpinion):
             self._under_way[order.order_id] = order
         if first is not order:
             again = isinstance(order, e.Terminate) and isinstance(first, e.Terminate)
@@ -355,7 +364,8 @@ class Invariants:
                 self.violate(
                     "twice", f"{order.order_id} is {type(first).__name__} and {type(order).__name__}"
                 )
-        if record.life and order.incarnation != record.life:
+        # A release is told to whoever keeps the queue: it is about the life that held the task.
+        if record.life and order.incarnation != record.life and not isinstance(order, e.ReleaseClaim):
             self.violate("stale", f"{type(order).__name__} for {order.incarnation}, but {record.life} lives")
         match order:
             case e.SendPing():
@@ -465,7 +475,7 @@ class Invariants:
 
     def _is_alone(self, agent: SimulatedAgent) -> bool:
         """Whether it lives and is not sick, and the engine heard nothing of its host lately: it only knows the silence."""
-        if not agent.running or agent.failure is not None:
+        if not agent.running or agent.leaving or agent.failure is not None:
             return False
         heard_at, lately = self._world.bulk_beats.heard_at, self._world.now - 3 * agent.policy.silence.timeout
         beside = (b for b in self._world.agents if b is not agent and b.host == agent.host)
@@ -487,8 +497,8 @@ class Invariants:
         for agent in self._world.agents:
             belief = engine.agent(agent.id)
             believed = str(belief.health) if belief else "forgotten"
-            right = believed in ("healthy", "degraded") or agent.gives_reason
-            if agent.well and agent.speaking and not right:
+            right = believed in ("healthy", "degraded") or agent.gives_reason or self._remembers(agent)
+            if agent.well and agent.speaking and not agent.leaving and not right:
                 self.violate("converged", f"{agent.id} is well and believed {believed}")
             orphaned = self._records[agent.id].orphaned
             waited = self._world.now - self._records[agent.id].orphaned_at
@@ -502,10 +512,19 @@ class Invariants:
                 if self._world.now > agent.failure.due_at:
                     text = f"{agent.id} has had {agent.failure.illness} for {since:.0f} s and is believed {believed}"
                     self.violate("converged", text)
+        self._nothing_lost()
+        if engine.beliefs.awareness.blind:
+            self.violate("converged", "the monitor is blind, and everything can be seen")
+
+    def _remembers(self, agent: SimulatedAgent) -> bool:
+        """Whether the engine only remembers a loop that is over: its calls are still among the last ones."""
+        belief = self._world.monitor.engine.agent(agent.id)
+        looping = None if belief is None else belief.finding(e.Kind.LOOPING)
+        return looping is not None and looping.since - self._world.monitor.offset <= agent.remembered_until
+
+    def _nothing_lost(self) -> None:
         for order in self._under_way.values():
             if order.at < self._world.monitor_now - MINUTE:
                 self.violate(
                     "lost", f"{type(order).__name__} {order.order_id} never reached {order.agent_id}"
                 )
-        if engine.beliefs.awareness.blind:
-            self.violate("converged", "the monitor is blind, and everything can be seen")

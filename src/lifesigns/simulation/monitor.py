@@ -9,11 +9,11 @@ outcome, as the hub does.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from lifesigns.core import effects as e
 from lifesigns.core.beliefs import Beliefs
@@ -43,6 +43,7 @@ class Monitor:
     def __init__(self, world: World) -> None:
         self._world = world
         self.engine = Engine(world.policies, world.fleet)
+        self.engine.has_zones(world.zones.others)
         self.offset = 0.0
         """Its clock minus the world's."""
         self._wall = 0.0
@@ -90,7 +91,9 @@ class Monitor:
             witness(effects)
         orders = [effect for effect in effects if isinstance(effect, e.Order)]
         self._given |= {
-            order.order_id: order for order in orders if not isinstance(order, e.SendPing | e.SetInterval)
+            order.order_id: order
+            for order in orders
+            if not isinstance(order, e.SendPing | e.SetInterval | e.AskSecondOpinion)
         }
         dies = self._doomed and any(isinstance(order, ACTS) for order in orders)
         if self._snapshot is not None or dies:
@@ -151,6 +154,7 @@ class Monitor:
         self.offset += step
         now = self._world.now + self.offset
         self.engine = Engine.restore(beliefs, now, self._world.policies, self._world.fleet, epoch=self.epoch)
+        self.engine.has_zones(self._world.zones.others)
         self.down = False
         self._shaken(away_for + step, asleep=False)
         self._give_again(now)

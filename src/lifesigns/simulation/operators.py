@@ -92,6 +92,7 @@ class Operators:
     def _end_by_hand(self, agent_id: str) -> None:
         agent: SimulatedAgent = self._world.agent(agent_id)
         if agent.failure is not None:
+            agent.failure.found_at = agent.failure.found_at or self._world.now
             agent.stop()
             agent.live(iter(()))
         self._world.tell(s.ClearRequested(agent_id=agent_id, by="operator"))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
 from math import ceil, inf
 from statistics import mean, stdev
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from lifesigns.core.policy import MINUTE
 from lifesigns.simulation.invariants import Violation
@@ -20,8 +22,7 @@ INTERVENTION_MAX: Final = 10 * MINUTE
 RECOVERY_MIN: Final = 0.95
 
 
-@dataclass(frozen=True, slots=True)
-class Detection:
+class Detection(Struct, frozen=True):
     """How the engine found one kind of failure."""
 
     happened: int
@@ -37,8 +38,7 @@ class Detection:
     """From its onset; None where it depends on what the agent does."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
+class Pairs(Struct, frozen=True):
     """How one detector distinguished sick from healthy agents."""
 
     detector: str
@@ -50,8 +50,7 @@ class Pairs:
     spared: int
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """A target of the run."""
 
     name: str
@@ -60,8 +59,7 @@ class Target:
     met: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """What happened in a simulated world."""
 
     seed: int
@@ -114,7 +112,7 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """The shape that `simulate --json` promises, and a little more."""
-        return {name: getattr(self, name) for name in Report.__slots__} | {
+        return {name: getattr(self, name) for name in Report.__struct_fields__} | {
             "healthy_agent_days": round(self.healthy_agent_days, 3),
             "detections": {kind: asdict(found) for kind, found in self.detections.items()},
             "violations": [str(violation) for violation in self.violations],

@@ -17,6 +17,7 @@ from lifesigns.core import effects as e
 from lifesigns.core import signals as s
 from lifesigns.core.health import Doing
 from lifesigns.core.policy import Policy
+from lifesigns.simulation.simulated_claims import SimulatedClaims
 from lifesigns.simulation.simulated_orders import SimulatedOrderHandler
 from lifesigns.simulation.truth import Failure, Illness
 
@@ -67,7 +68,11 @@ class SimulatedAgent:
         self.goes_on = False
         """Whether its process lives on between two lives, and will begin the next one itself."""
         self.cuts = 0
+        self.splits = 0
+        """Those of its cuts that only the monitor's side is behind: others hear it, and reach it."""
         self.orders = SimulatedOrderHandler(self)
+        self.claims: SimulatedClaims | None = None
+        """Of a worker, its jobs beside its task."""
         self.spool: list[s.Signal] = []
         """Reports that it cannot send now."""
         self.line_at = 0.0
@@ -118,6 +123,11 @@ class SimulatedAgent:
         return max(self.sick_until, self.suspicious_until)
 
     @property
+    def room(self) -> int | None:
+        """How many more jobs it can take; None if it is no worker."""
+        return None if self.claims is None else max(0, self.claims.room)
+
+    @property
     def gives_reason(self) -> bool:
         """Whether a nudge is excusable although it is well."""
         return e.Severity.FAILING in self.suspicious.values()
@@ -147,7 +157,12 @@ class SimulatedAgent:
         self.plain = None
         self.interval, self._paced_from = self.policy.silence.interval, None
         self.beat = s.BeatReceived(
-            self.id, incarnation=self.incarnation, loop_lag_ms=2.0, load=0.4, host=self.host
+            self.id,
+            incarnation=self.incarnation,
+            loop_lag_ms=2.0,
+            load=0.4,
+            host=self.host,
+            capacity_available=self.room,
         )
         self._reckon()
 
@@ -204,6 +219,7 @@ class SimulatedAgent:
                 loop_lag_ms=lag,
                 load=0.4,
                 host=self.host,
+                capacity_available=self.room,
             ),
         )
 
@@ -225,6 +241,8 @@ class SimulatedAgent:
         """Its process ends."""
         self.running = self.speaking = False
         self.frozen_at = None
+        if self.claims is not None:
+            self.claims.lose_all()
         for unsaid in self.spool:
             if isinstance(unsaid, s.TaskDone):
                 self.lost_task = unsaid.task_id
@@ -279,6 +297,15 @@ class SimulatedAgent:
             self.speak_at_once()
         self.keep_beating()
         self._reckon()
+
+    def split_off(self) -> None:
+        """It does not reach the monitor any more, but others."""
+        self.splits += 1
+        self.cut_off()
+
+    def unite(self) -> None:
+        self.splits -= 1
+        self.reconnect()
 
     def speak_at_once(self) -> None:
         """As a sender does after an outage, and after a termination for its silence: its next beat may be minutes away."""

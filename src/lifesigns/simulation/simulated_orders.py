@@ -43,7 +43,7 @@ class SimulatedOrderHandler:
             return
         self._epoch = order.epoch
         agent.world.invariants.arrived(order)
-        if agent.cuts and isinstance(order, e.Terminate):
+        if agent.cuts > agent.splits and isinstance(order, e.Terminate):
             self._waiting[order.order_id] = order
             return
         if order.order_id in self._obeyed:
@@ -53,6 +53,9 @@ class SimulatedOrderHandler:
             return
         self._obeyed[order.order_id] = None
         agent.world.invariants.reached(order, agent)
+        self._carry_out(order)
+
+    def _carry_out(self, order: e.Order) -> None:
         match order:
             case e.SendPing():
                 self._answer_ping(order)
@@ -68,6 +71,8 @@ class SimulatedOrderHandler:
                 self._answer_status(order)
             case e.VerifyCheckpoint():
                 self._verify(order)
+            case e.OfferTask() | e.AskBack():
+                self._think_over(order)
             case _:
                 pass
 
@@ -81,6 +86,11 @@ class SimulatedOrderHandler:
     def _reachable(self, order: e.Order) -> bool:
         agent = self._agent
         return agent.speaking and not agent.cuts and order.incarnation == agent.incarnation
+
+    def _think_over(self, order: e.OfferTask | e.AskBack) -> None:
+        claims = self._agent.claims
+        if claims is not None and self._reachable(order):
+            claims.think_over(order)
 
     def _answer_ping(self, order: e.SendPing) -> None:
         """Answer by a pong, and by a beat on its own connection."""
@@ -145,7 +155,9 @@ class SimulatedOrderHandler:
 
     def _stop(self, order: e.Terminate) -> None:
         agent = self._agent
-        refuses = order.on_silence and agent.speaking and order.incarnation == agent.incarnation
+        # Behind a split somebody ends it who does not ask it.
+        asked = agent.speaking and not agent.splits
+        refuses = order.on_silence and asked and order.incarnation == agent.incarnation
         if refuses or agent.chance.random() < STOP_FAILS:
             reason = "it lives" if refuses else "permission denied"
             del self._obeyed[order.order_id]  # It may be tried again.

@@ -46,6 +46,8 @@ class Strikes:
             (faults.clock, self.jump_clock),
             (faults.host, self.lose_host),
             (faults.half, self.lose_half),
+            (faults.split, self._world.zones.split),
+            (faults.zone, self._world.zones.lose_hub),
         )
         for a_day, fault in plans:
             self._plan_fault(a_day, fault)

@@ -19,6 +19,7 @@ from lifesigns.core.policy import HOUR, FleetPolicy
 from lifesigns.core.profiles import PolicyBook
 from lifesigns.simulation.bulk_beats import BulkBeats
 from lifesigns.simulation.bus import LATE, TWICE, Bus, odd
+from lifesigns.simulation.claim_laws import ClaimLaws
 from lifesigns.simulation.counts import Counts
 from lifesigns.simulation.faults import MILD, Faults
 from lifesigns.simulation.invariants import TELLING, Invariants
@@ -29,8 +30,10 @@ from lifesigns.simulation.monitor import Monitor
 from lifesigns.simulation.operators import Operators
 from lifesigns.simulation.scorer import Scorer
 from lifesigns.simulation.simulated_agent import Life, SimulatedAgent
+from lifesigns.simulation.simulated_claims import SimulatedClaims
 from lifesigns.simulation.strikes import DAY, Strikes
 from lifesigns.simulation.truth import REPORTED_BY, SILENT, Illness, bound
+from lifesigns.simulation.zones import Zones
 
 TIMER_LATE: Final = 0.01
 """How late our timer may fire, in intervals. The next beat is usually closer, and processing it does what was due."""
@@ -40,6 +43,9 @@ TIMER_LATE_MAX: Final = 0.05
 
 LAPTOPS: Final = 4
 """Every fourth agent is the only one on its host: no other agent shows whether the host is there."""
+
+WORKERS: Final = 2
+"""Every second agent claims jobs, where tasks are moved."""
 
 FROM_THE_WORLD: Final = frozenset({s.ProcessExited, s.ConnectionClosed, s.AgentRegistered, s.TaskAssigned})
 
@@ -62,6 +68,8 @@ class SimulationConfig:
     """The life of the first agent, instead of a biography."""
     trials: bool = False
     """Whether to run also the pairs that every detector must tell apart (`trials/`), in worlds of their own."""
+    zones: int = 1
+    """How many there are; each but the monitor's own has a hub that is asked before a verdict of silence."""
     answered: bool = True
     """Whether people answer escalations and calls."""
     quiet_for: float = 4 * HOUR
@@ -93,9 +101,14 @@ class World:
         self.strikes = Strikes(self, chance(config.seed, "cuts"))
         self.counts = Counts()
         self.invariants = Invariants(self)
-        self.witnesses: list[Callable[[Sequence[e.Effect]], None]] = [self.invariants.see]
+        self.claim_laws = ClaimLaws(self)
+        self.witnesses: list[Callable[[Sequence[e.Effect]], None]] = [
+            self.invariants.see,
+            self.claim_laws.see,
+        ]
         """Observers of all effects of the engine."""
         self.operators = Operators(self, chance(config.seed, "people"))
+        self.zones = Zones(self, config.zones, chance(config.seed, "zones"))
         self.monitor = Monitor(self)
         self._parked: list[s.Signal] = []
         self.agents = list(self._populate())
@@ -237,7 +250,7 @@ class World:
             self.invariants.heard(agent, signal)
         if agent.failure is not None and REPORTED_BY.get(agent.failure.illness) is kind:
             self.scorer.report_sent(agent, agent.failure)
-        if current and agent.incarnation != agent.heard_life:
+        if current and agent.incarnation != agent.heard_life and kind is not s.ConnectionClosed:
             self._new_life(agent)
         self.monitor.hear(signal)
         if current and kind not in FROM_THE_WORLD:
@@ -272,7 +285,13 @@ class World:
             agent.unlucky_at = self.now
         if fate > LATE or self.bus.cut:
             return
-        beat = s.BeatReceived(agent.id, slot, agent.incarnation, loop_lag_ms=2.0, load=0.4, host=agent.host)
+        beat = s.BeatReceived(
+            *(agent.id, slot, agent.incarnation),
+            loop_lag_ms=2.0,
+            load=0.4,
+            host=agent.host,
+            capacity_available=agent.room,
+        )
         if fate == LATE:
             late = self.chance.uniform(0.5, 2.5) * self.bulk_beats.interval
             self.at(when + late, self._straggle, (agent, beat))
@@ -330,7 +349,10 @@ class World:
             for failure in (agent.failure, agent.unreachable):
                 if failure is not None and failure.acted_at is None:
                     failure.acted_at = self.now
-        self.hand_over(order)
+        if isinstance(order, e.AskSecondOpinion):
+            self.zones.ask(order)
+        else:
+            self.hand_over(order)
 
     def hand_over(self, order: e.Order) -> None:
         """Send an order to its receiver; again, if the monitor was away."""
@@ -364,7 +386,8 @@ class World:
     def cannot_see(self, agent: SimulatedAgent) -> bool:
         """Whether the bus is cut, for all agents and so for one that is otherwise well."""
         late = self.fleet.canary_late_after + 2 * self.fleet.canary_every + 1.0
-        return self.bus.cut and (agent.failure is None or self.now - self.cut_since > late)
+        well = agent.failure is None and agent.unreachable is None
+        return self.bus.cut and (well or self.now - self.cut_since > late)
 
     def monitor_changed(self) -> None:
         """The monitor came back: send again what waited for it."""
@@ -397,6 +420,8 @@ class World:
         if agent.index % 13 == 6:
             agent.live(send_what_a_document_lists(agent))
             return
+        if self.fleet.moves_per_minute and agent.index % WORKERS == 0:
+            agent.claims = SimulatedClaims(agent, chance(self.config.seed, f"claims {agent.index}"))
         agent.start()
         agent.register()
         agent.live(biography(agent, start_in=agent.chance.uniform(1, 20)))

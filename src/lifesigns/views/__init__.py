@@ -1,6 +1,7 @@
 """Views: beliefs and events in the shapes that people and programs see.
 
 The shapes are the public contract: the API sends them, its OpenAPI page is made from them, the client reads them back.
+They know no engine, so that a command is quick; `builders/` makes them from beliefs and events, in the hub.
 """
 
 from lifesigns.views.access import (
@@ -18,15 +19,14 @@ from lifesigns.views.agents import (
     BreakerView,
     FindingView,
     InterventionView,
-    agent_health,
 )
 from lifesigns.views.alerts import Alert, AlertList
 from lifesigns.views.audit import AuditConsistency, AuditEntry, AuditList, AuditProof
 from lifesigns.views.breakers import BreakerList
 from lifesigns.views.events import EventList, EventView
-from lifesigns.views.fleet import FleetView, HubHealth, Spare, fleet_view, hub_health
+from lifesigns.views.fleet import FleetView, HubHealth, Spare
 from lifesigns.views.history import FindingPoint, FlipPoint, History, InterventionPoint, Point, SamplePoint
-from lifesigns.views.listing import AgentFilter, AgentList
+from lifesigns.views.listing import AgentList
 from lifesigns.views.messages import Inbox, InboxMessage, MessageList, MessageView
 from lifesigns.views.moments import Moment, moment
 from lifesigns.views.orders import Orders, OrdersByAgent
@@ -45,7 +45,6 @@ from lifesigns.views.tasks import (
 
 __all__ = [
     "AgentAlive",
-    "AgentFilter",
     "AgentHealth",
     "AgentList",
     "AgentMetrics",
@@ -97,8 +96,5 @@ __all__ = [
     "TaskView",
     "TokenList",
     "TokenView",
-    "agent_health",
-    "fleet_view",
-    "hub_health",
     "moment",
 ]

@@ -7,16 +7,11 @@ comes after it, the newest first.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final
 
 from msgspec import Struct
 
-from lifesigns.events import CATALOGUE, fact_of
-from lifesigns.ports import Event, NoticeSeverity
-from lifesigns.views.moments import Moment, moment
-
-TYPES: Final = tuple(row.name for row in CATALOGUE.values() if row.level is not None)
-"""Events that may be alerts."""
+from lifesigns.ports import NoticeSeverity
+from lifesigns.views.moments import Moment
 
 
 class Acknowledgement(Struct, frozen=True):
@@ -127,13 +122,3 @@ class SilenceList(Struct, frozen=True):
     """All silences, those of the configuration first."""
 
     silences: tuple[SilenceView, ...]
-
-
-def alert_of(event: Event) -> Alert | None:
-    """The alert of an event; None if it is none."""
-    fact = fact_of(event)
-    alerting = None if fact is None else CATALOGUE[event.type].alerting(fact)
-    if alerting is None:
-        return None
-    level, text = alerting
-    return Alert(str(event.id), moment(event.at), level, event.type, event.agent_id, text, standing=False)

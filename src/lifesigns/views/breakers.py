@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from msgspec import Struct
 
-from lifesigns.core.beliefs import Beliefs
-from lifesigns.views.agents import BreakerView, breakers_of
+from lifesigns.views.agents import BreakerView
 
 
 class BreakerList(Struct, frozen=True):
@@ -16,9 +13,3 @@ class BreakerList(Struct, frozen=True):
     breakers: tuple[BreakerView, ...]
     cursor: str | None
     """Pass this for the next page."""
-
-
-def all_breakers(beliefs: Beliefs, now: float) -> Iterator[BreakerView]:
-    """Every breaker that agents have reported in their current lives, and those of recoveries."""
-    for agent_id in dict.fromkeys((*beliefs.breakers, *beliefs.lineages)):
-        yield from breakers_of(agent_id, beliefs, now)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
-from lifesigns.ports import Event
-from lifesigns.views.moments import Moment, moment
+from lifesigns.views.moments import Moment
 
 
 class EventView(Struct, frozen=True):
@@ -30,9 +28,3 @@ class EventList(Struct, frozen=True):
     events: tuple[EventView, ...]
     after: int | None
     """Pass this to go on; None if these are all for now."""
-
-
-def event_view(event: Event) -> EventView:
-    """The public form of a stored event."""
-    data = msgspec.json.decode(event.data)
-    return EventView(event.id, event.type, moment(event.at), event.agent_id, data)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from lifesigns.core.fleet import Group
-from lifesigns.views.moments import Moment, moment_or_none
+from lifesigns.views.moments import Moment
 
 
 class GroupView(Struct, frozen=True):
@@ -27,9 +26,3 @@ class GroupList(Struct, frozen=True):
     groups: tuple[GroupView, ...]
     cursor: str | None
     """Pass this for more; None if there are none."""
-
-
-def group_view(name: str, group: Group, now: float) -> GroupView:
-    """A group as it is now."""
-    until = moment_or_none(group.released_until if group.released_until > now else None)
-    return GroupView(name, group.members, group.unwell, group.braked, until)

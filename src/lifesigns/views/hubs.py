@@ -12,6 +12,8 @@ class HubState(StrEnum):
 
     JUDGES = "judges"
     STANDS_BY = "stands by"
+    DRAINED = "drained"
+    """It stands by, and takes over only if no other hub does."""
     LOST = "lost"
     """Its row has not changed for 30 s, and it has not said that it stops."""
 
@@ -25,6 +27,12 @@ class HubView(Struct, frozen=True):
     state: HubState
     renewed_ago_s: float
     """How long ago it last renewed its row, as seen by the hub that answers."""
+    ready: bool
+    """Whether it judges, or has a copy of everything and could at once."""
+    zone: str = ""
+    """Where it runs, as configured; empty if it has no zone."""
+    here: bool = False
+    """Whether it is the hub that you asked, be it that another one answers for it."""
 
 
 class HubList(Struct, frozen=True):

@@ -30,3 +30,5 @@ class Ready(Struct):
     bus: str
     """`ok`, `none` or `away`; the same."""
     blind: bool
+    judge: str = "none"
+    """The hub that judges, for one that stands by: `ok` if it is reached, else `away`; the same. `none` if this one judges."""

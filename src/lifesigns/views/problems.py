@@ -15,3 +15,5 @@ class ProblemDetails(Struct, omit_defaults=True):
     field: str | None = None
     code: str | None = None
     """For programs, where several problems share a status: `agent_not_found`, `agent_offline`, `timeout`."""
+    request_id: str | None = None
+    """What the request is called in the hub's log."""

@@ -30,6 +30,7 @@ __all__ = [
     "refused",
     "session_of",
     "session_shown",
+    "token_shown",
 ]
 
 PINGED: Final = "/ping/"
@@ -77,9 +78,7 @@ def admit(
         check_page(headers, host_policy)
     if b"authorization" not in headers:
         return _by_cookie(scope, headers, access, now, host_policy)
-    bearer = bearer_of(headers)
-    if bearer is None and scope["path"].startswith(PINGED):
-        bearer = _password_of(headers)
+    bearer = token_shown(scope, headers)
     if bearer is None:
         return _nobody("Authorization has to be: Bearer <token>")
     principal = access.principal(bearer, now)
@@ -97,6 +96,12 @@ def check_page(headers: Headers, host_policy: HostPolicy) -> None:
         )
     if headers.get(b"sec-fetch-site", b"none") not in OWN_PAGES:
         raise Problem(403, "Sec-Fetch-Site says that another page asks, and those have no business here")
+
+
+def token_shown(scope: Scope, headers: Headers) -> bytes | None:
+    """The token in the headers of this request, if there is one."""
+    bearer = bearer_of(headers)
+    return _password_of(headers) if bearer is None and scope["path"].startswith(PINGED) else bearer
 
 
 def bearer_of(headers: Headers) -> bytes | None:
@@ -122,7 +127,11 @@ def _password_of(headers: Headers) -> bytes | None:
 
 def refused(scope: Scope, access: Access, now: float, host_policy: HostPolicy, detail: str) -> Problem:
     """The answer to a wrong secret; after many of them, to wait. Neither answer nor log repeats the secret."""
-    address = host_policy.address(scope)
+    return refused_from(host_policy.address(scope), access, now, detail)
+
+
+def refused_from(address: str, access: Access, now: float, detail: str) -> Problem:
+    """As `refused`, of somebody at this address."""
     failures = access.throttle.failed(address, now)
     if failures.worth_logging:
         log.warning(

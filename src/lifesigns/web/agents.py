@@ -7,11 +7,15 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from lifesigns import views
 from lifesigns.core.agent import Agent
-from lifesigns.views import AgentFilter, AgentHealth, AgentList, LastBeat, listing, moment
-from lifesigns.views.calls import CallHistoryView, call_tape
-from lifesigns.views.rhythm import Rhythm, rhythm_of
+from lifesigns.views import AgentHealth, AgentList, LastBeat, moment
+from lifesigns.views.builders import listing
+from lifesigns.views.builders.agents import agent_health
+from lifesigns.views.builders.calls import call_tape
+from lifesigns.views.builders.listing import AgentFilter
+from lifesigns.views.builders.rhythm import rhythm_of
+from lifesigns.views.calls import CallHistoryView
+from lifesigns.views.rhythm import Rhythm
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.ids import AgentId
 from lifesigns.web.routes import EVERYBODY, READERS, Request, Route
@@ -58,7 +62,7 @@ async def agents(request: Request) -> Answer:
     beliefs = service.engine.beliefs
     return answer(
         AgentList(
-            agents=tuple(views.agent_health(agent, beliefs, now) for agent in found),
+            agents=tuple(agent_health(agent, beliefs, now) for agent in found),
             updated=changes.token(now),
             cursor=None if more is None else str(more),
             complete=changed_at is None,
@@ -75,7 +79,7 @@ def _named(request: Request) -> list[Agent]:
 
 async def agent(request: Request) -> Answer:
     """Everything the hub believes about one agent."""
-    return answer(views.agent_health(known(request), request.service.engine.beliefs, request.now))
+    return answer(agent_health(known(request), request.service.engine.beliefs, request.now))
 
 
 async def heartbeat(request: Request) -> Answer:

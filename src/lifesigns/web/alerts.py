@@ -16,9 +16,10 @@ from lifesigns.hub.http_receiver import NotLeader, NotStored
 from lifesigns.hub.service import Service
 from lifesigns.ports import Event, NoticeSeverity
 from lifesigns.views import Alert, AlertList, moment
-from lifesigns.views.alerts import TYPES, AcknowledgedAlerts, Acknowledgement, Need, NeedKind, alert_of
+from lifesigns.views.alerts import AcknowledgedAlerts, Acknowledgement, Need, NeedKind
+from lifesigns.views.builders.alerts import TYPES, alert_of
+from lifesigns.views.builders.standing_alerts import STANDING, STANDING_MAX, standing_alerts
 from lifesigns.views.moments import moment_or_none
-from lifesigns.views.standing_alerts import STANDING, STANDING_MAX, standing_alerts
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.routes import ACTORS, READERS, Request, Route
 

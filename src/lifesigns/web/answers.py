@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from lifesigns.ports.correlation import correlation_id
 from lifesigns.views import ProblemDetails
 
 GZIP_FROM: Final = 1400
@@ -87,8 +88,11 @@ class Problem(Exception):
         self.code = code
 
     def answer(self) -> Answer:
-        """The problem as an answer."""
-        shape = ProblemDetails("about:blank", self.title, self.status, self.detail, self.field, self.code)
+        """The problem as an answer to the request at hand."""
+        shape = ProblemDetails(
+            *("about:blank", self.title, self.status, self.detail, self.field, self.code),
+            correlation_id.get() or None,
+        )
         headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in self.headers.items()]
         return Answer(encoded(shape), self.status, PROBLEM, headers)
 

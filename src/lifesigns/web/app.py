@@ -20,20 +20,23 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from lifesigns.config.values import Limits
+from lifesigns.config.values import HookSettings, Limits
 from lifesigns.errors import AdapterError, WireError
 from lifesigns.hub.http_receiver import InboxFull, NotLeader, NotStored
 from lifesigns.hub.principals import Principal, Role
 from lifesigns.hub.service import Service
 from lifesigns.hub.throttle import network
 from lifesigns.integrations.hooks.registry import HookSessions
+from lifesigns.ports.correlation import correlation_id
+from lifesigns.ports.request_ids import HEADER, request_id
 from lifesigns.web import pages
-from lifesigns.web.access import Headers, HostPolicy, admit, bearer_of, headers_of
+from lifesigns.web.access import Headers, HostPolicy, admit, bearer_of, headers_of, token_shown
 from lifesigns.web.answers import GZIP_BESIDE_FROM, GZIP_FROM, Answer, Problem, Stream, guarded, squeezed
 from lifesigns.web.beat_fast_path import BeatFastPath
 from lifesigns.web.bodies import ClientGone, CountBytes, Receive, read_body
 from lifesigns.web.connections import Connections
 from lifesigns.web.fleet_snapshot import FleetSnapshot
+from lifesigns.web.forwarded import BEATS_OF_HUB, CHALLENGE, HOST_POLICY, as_sent, proving
 from lifesigns.web.history_reader import HistoryReader
 from lifesigns.web.ids import check_path
 from lifesigns.web.quotas import WebQuotas
@@ -79,6 +82,7 @@ class Site:
 
 
 BEATS: Final = "/api/v1/beats"
+MSGPACK: Final = b"application/msgpack"
 
 HEAD_COSTS: Final = 50e-6
 """Seconds that a request takes before it is known whose it is, and that its answer takes: nobody measures these."""
@@ -101,6 +105,7 @@ class Web:
         limits: Limits | None = None,
         calls: Iterable[Route] = CALLS,
         dashboard: Path | None = pages.FOLDER,
+        hooks: HookSettings | None = None,
     ) -> None:
         self.service = service
         answered: dict[int, int] = {}
@@ -115,7 +120,9 @@ class Web:
             rates,
             quotas,
             HistoryReader(service.hub, service.feed),
-            HookSessions(service.hub, folder, _home()),
+            HookSessions(
+                service.hub, folder, _home(), commits_count=(hooks or HookSettings()).commits_are_checkpoints
+            ),
             answered,
         )
         self.table = RouteTable((*calls, *(() if dashboard is None else pages.calls(dashboard))))
@@ -124,8 +131,13 @@ class Web:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
+        called = request_id(dict(scope["headers"]).get(HEADER))
+        correlation_id.set(called.decode())  # A request is a task with its own context: this ends with it.
+        if self.service.lease is not None:
+            scope = self._as_sent(scope)
+        policy = scope.get(HOST_POLICY, self.site.host_policy)
         try:
-            answer: Answer | Stream = await self._answer(scope, receive)
+            answer: Answer | Stream = await self._answer(scope, receive, policy)
         except Problem as problem:
             answer = problem.answer()
         except (InboxFull, NotStored, NotLeader) as error:
@@ -143,27 +155,52 @@ class Web:
         except Exception:  # a bug of ours must fail one request and not all
             log.exception("%s %s failed", scope["method"], scope["path"], extra={"action": "request_failed"})
             answer = Problem(500, "this is a bug of lifesigns; its log says more").answer()
-        answer.headers = guarded(answer.headers, self.site.host_policy.strict_transport(scope))
+        answer.headers = guarded([*answer.headers, (HEADER, called)], policy.strict_transport(scope))
         self.site.answered[answer.status] = self.site.answered.get(answer.status, 0) + 1
         if isinstance(answer, Stream):
             await _stream(answer, scope, receive, send)
         else:
             await send_answer(answer, scope, send)
 
-    async def _answer(self, scope: Scope, receive: Receive) -> Answer | Stream:
+    def _as_sent(self, scope: Scope) -> Scope:
+        """A call that another hub on the store forwarded, as its client sent it."""
+        macs = self.service.access.tokens.hub_macs
+        return scope if macs is None else as_sent(scope, macs)
+
+    async def _answer(self, scope: Scope, receive: Receive, policy: HostPolicy) -> Answer | Stream:
         service, site = self.service, self.site
         headers = headers_of(scope)
-        who = admit(scope, headers, service.access, service.clock(), site.host_policy)
+        if service.lease is not None:
+            if (found := await self._answer_hub(scope, headers, receive)) is not None:
+                return found
+            if (token := token_shown(scope, headers)) is not None:
+                await service.access.look_up(token, service.clock())
+        who = admit(scope, headers, service.access, service.clock(), policy)
         if isinstance(who, Problem):
             principal, refusal = None, who
         else:
             principal, refusal = who, None
         # People and their tools may ask as fast as they can; an agent that runs wild must not slow down the others.
         if principal is None:
-            site.rates.check_address(network(site.host_policy.address(scope)), service.clock())
+            site.rates.check_address(network(policy.address(scope)), service.clock())
         elif principal.role is Role.AGENT:
             return await self._answer_agent(principal, scope, headers, receive)
         return await self._call(principal, refusal, scope, headers, receive)
+
+    async def _answer_hub(self, scope: Scope, headers: Headers, receive: Receive) -> Answer | None:
+        """The answer to another hub on the store; None if it is not such a call, but perhaps one that it forwards."""
+        lease, macs = self.service.lease, self.service.access.tokens.hub_macs
+        if lease is None or macs is None:
+            return None
+        if (challenge := headers.get(CHALLENGE)) is not None:
+            return proving(challenge, lease, macs)
+        if scope["path"] != BEATS_OF_HUB or HOST_POLICY not in scope:
+            return None
+        raw = await read_body(headers, receive, self.site.limits.body_bytes)
+        posts = read_as(lambda: msgspec.msgpack.decode(raw, type=list[tuple[bytes, bytes]]))
+        return Answer(
+            msgspec.msgpack.encode(self.at_once.take_of_hub(posts)), content_type=MSGPACK, final=True
+        )
 
     async def _answer_agent(
         self, who: Principal, scope: Scope, headers: Headers, receive: Receive
@@ -337,7 +374,7 @@ async def _stream(answer: Stream, scope: Scope, receive: Receive, send: Send) ->
         await send({"type": "http.response.body"})
         return
     pieces = asyncio.ensure_future(_pieces(answer, send))
-    gone = asyncio.ensure_future(_hang_up(receive))
+    gone = asyncio.ensure_future(hang_up(receive))
     try:
         await asyncio.wait((pieces, gone), return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -353,6 +390,7 @@ async def _pieces(answer: Stream, send: Send) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _hang_up(receive: Receive) -> None:
+async def hang_up(receive: Receive) -> None:
+    """Return when the client has hung up."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from lifesigns.views import AuditConsistency, AuditList, AuditProof
-from lifesigns.views.audit import audit_entry
+from lifesigns.views.builders.audit import audit_entry
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.ids import AgentId
 from lifesigns.web.routes import READERS, Request, Route

@@ -16,8 +16,8 @@ from msgspec import Meta
 from lifesigns.core.effects import Rung
 from lifesigns.core.signals import BreakerAct, BreakerState, BreakerTurnRequested
 from lifesigns.views import BreakerList, BreakerView
-from lifesigns.views.agents import breakers_of
-from lifesigns.views.breakers import all_breakers
+from lifesigns.views.builders.agents import breakers_of
+from lifesigns.views.builders.breakers import all_breakers
 from lifesigns.views.interventions import InterventionList
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.ids import AgentId

@@ -6,18 +6,18 @@ A checkpoint counts when its content is on the disk: the answer to a `PUT` comes
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from lifesigns.core.signals import CheckpointSaved
 from lifesigns.errors import AdapterError, WireError
 from lifesigns.hub.ownership import may_read
 from lifesigns.ports import TooLarge
 from lifesigns.views import CheckpointView
-from lifesigns.views.tasks import checkpoints
+from lifesigns.views.builders.tasks import checkpoints
 from lifesigns.web.answers import Answer, Problem
 from lifesigns.web.ids import AgentId, Name
 from lifesigns.web.routes import EVERYBODY, SPEAKERS, Request, Route

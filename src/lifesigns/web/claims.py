@@ -8,7 +8,8 @@ import msgspec
 from msgspec import Meta
 
 from lifesigns.config import durations
-from lifesigns.views.claims import TYPES, RecoveredClaim, RecoveredClaims, recovered_claims
+from lifesigns.views.builders.claims import TYPES, recovered_claims
+from lifesigns.views.claims import RecoveredClaim, RecoveredClaims
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.routes import READERS, Request, Route
 

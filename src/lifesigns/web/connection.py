@@ -8,18 +8,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from http import HTTPStatus
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import httptools
 from uvicorn.config import Config
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from lifesigns.web.answers import Answer, Problem
-from lifesigns.web.beat_fast_path import METHOD, PATH, BeatFastPath
+from lifesigns.web.beat_fast_path import METHOD, PATH, BeatFastPath, CheckedHead
 from lifesigns.web.connections import NEVER, Connections
 from lifesigns.web.exchange import HttpExchange, written
 from lifesigns.wire.addresses import is_loopback_host
+
+if TYPE_CHECKING:
+    from lifesigns.web.beat_forwarding import BeatForwarding
 
 HEAD_MAX: Final = 64 * 1024
 """Bytes of an incomplete head, or of trailers. `access.py` limits the headers of a complete one."""
@@ -56,15 +60,16 @@ class Connection(HttpToolsProtocol):
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        super().__init__(config, server_state, app_state, _loop)
+        super().__init__(config, server_state, {**app_state, "connection": self}, _loop)
         self._others = others
         self._patience = others.patience
         self._newest: HttpExchange | None = None
         """The request being received, or the last one."""
         self._answering: HttpExchange
-        self._at_once: BeatFastPath | None = getattr(self.app, "at_once", None)
+        self._at_once: BeatFastPath | BeatForwarding | None = getattr(self.app, "at_once", None)
         self._held: HttpExchange | None = None
         """A request for the fast path, if the rest of it has arrived as well; see `beat_fast_path.py`."""
+        self.checked_head: CheckedHead | None = None
         self.address = ""
         """The address it counts for; empty for this machine."""
         self.due_at = NEVER
@@ -102,6 +107,16 @@ class Connection(HttpToolsProtocol):
         else:
             self.transport.close()
 
+    def count_for_no_address(self) -> None:
+        """It is of another hub, and carries the calls of many clients."""
+        if self.address:
+            self._others.forget_address(self)
+            self.address = ""
+
+    def cut(self) -> None:
+        """End it at once: the rest of the answer in progress will not come, and its reader shall know."""
+        self.transport.abort()
+
     # --- hearing --------------------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
@@ -122,43 +137,48 @@ class Connection(HttpToolsProtocol):
             self._refuse(431, f"the {part} of the request: over the limit of {HEAD_MAX} bytes")
 
     def on_message_begin(self) -> None:
-        super().on_message_begin()
+        self.url, self.headers, self.expect_100_continue = b"", [], False
         self._in_head = True
         self.due_at = self.loop.time() + self._patience.head_for
 
     def on_headers_complete(self) -> None:
         """A head is complete: as `HttpToolsProtocol` does it, with our own exchange. From now on a header is a trailer:
         if it counted, it could add a token or another address to a request already judged without it."""
-        parser, scope = self.parser, self.scope
-        version = parser.get_http_version()
-        if version not in VERSIONS or not _names_its_host(self.url, self.headers):
+        parser, headers = self.parser, self.headers
+        version, method = parser.get_http_version(), parser.get_method()
+        if version not in VERSIONS or not _names_its_host(self.url, headers):
             raise ValueError(
                 "another reader would understand another request"
             )  # The parser turns this into a bad request.
         self._in_head, self._unfinished, self.headers = False, 0, _NOWHERE
         self.due_at = self.loop.time() + self._patience.body_for
-        url = httptools.parse_url(self.url)
-        scope["method"] = parser.get_method().decode("ascii")
-        scope["http_version"] = version
-        scope["raw_path"] = url.path
-        scope["path"] = url.path.decode("ascii")
-        scope["query_string"] = url.query or b""
+        path, query = _path_and_query(self.url)
+        scope = {
+            "type": "http",
+            "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
+            "http_version": version,
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme,
+            "root_path": self.root_path,
+            "headers": headers,
+            "state": self.app_state,
+            "method": method.decode("ascii"),
+            "raw_path": path,
+            "path": path.decode("ascii"),
+            "query_string": query,
+        }
         before = self._newest
         self.cycle = self._newest = HttpExchange(
-            scope=scope,
-            transport=self.transport,
-            flow=self.flow,
-            logger=self.logger,
-            access_logger=self.access_logger,
-            access_log=False,
-            default_headers=self.server_state.default_headers,
-            message_event=asyncio.Event(),
+            scope,
+            self.transport,
+            self.flow,
+            self.on_response_complete,
             expect_100_continue=self.expect_100_continue,
             keep_alive=version != "1.0" and parser.should_keep_alive(),
-            on_response=self.on_response_complete,
         )
         if before is None or before.response_complete:
-            if self._at_once is not None and scope["raw_path"] == PATH and scope["method"] == METHOD:
+            if self._at_once is not None and path == PATH and method == METHOD:
                 self._held = self._newest
             else:
                 self.start(self._newest)
@@ -171,21 +191,28 @@ class Connection(HttpToolsProtocol):
     def start(self, exchange: HttpExchange) -> None:
         """Have the app answer this request."""
         self._held, self._answering = None, exchange
+        exchange.begin()
         self._start_asgi_task(exchange, self.app)
 
     def on_body(self, body: bytes) -> None:
-        super().on_body(body)
-        self._unfinished = 0
+        """As `HttpToolsProtocol` does it, without a look at an upgrade: there is none."""
+        self._unfinished, exchange = 0, self.cycle
+        if exchange.response_complete:
+            return
+        exchange.body += body
+        if len(exchange.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        exchange.message_event.set()
 
     def on_message_complete(self) -> None:
-        super().on_message_complete()
-        self._unfinished = 0
-        self.cycle.more_body = False
+        """As above."""
+        self._unfinished, exchange = 0, self.cycle
+        exchange.more_body = False
+        if not exchange.response_complete:
+            exchange.message_event.set()
         if self._held is not None:
             self._take_at_once(self._held)
-        self.due_at = (
-            NEVER if not self.cycle.response_complete else self.loop.time() + self._patience.idle_for
-        )
+        self.due_at = NEVER if not exchange.response_complete else self.loop.time() + self._patience.idle_for
 
     @property
     def _awaits_body(self) -> bool:
@@ -274,6 +301,13 @@ def _names_its_host(target: bytes, headers: list[tuple[bytes, bytes]]) -> bool:
         return True
     authority = target.partition(b"://")[2].partition(b"/")[0]
     return [value for name, value in headers if name == b"host"] == [authority]
+
+
+def _path_and_query(target: bytes) -> tuple[bytes, bytes]:
+    if target == PATH:  # Nearly always.
+        return PATH, b""
+    url = httptools.parse_url(target)
+    return url.path, url.query or b""
 
 
 def _counted(client: tuple[str, int] | None) -> str:

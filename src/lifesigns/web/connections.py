@@ -15,9 +15,10 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from lifesigns.web.connection import Connection
@@ -32,8 +33,7 @@ them."""
 log: Final = logging.getLogger("lifesigns.web")
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
+class Patience(Struct, frozen=True):
     """How long we wait for a peer, in seconds."""
 
     head_for: float = 10.0
@@ -119,6 +119,10 @@ class Connections:
             return
         self._open.discard(connection)
         self.flows(connection)
+        self.forget_address(connection)
+
+    def forget_address(self, connection: Connection) -> None:
+        """Count this connection for its address no more."""
         address = connection.address
         if address:
             self._by_address[address] -= 1

@@ -21,7 +21,7 @@ from lifesigns.events.catalogue import AGENT_HEARTBEAT
 from lifesigns.events.hub_facts import Gap
 from lifesigns.ports import Event
 from lifesigns.views import EventList
-from lifesigns.views.events import event_view
+from lifesigns.views.builders.events import event_view
 from lifesigns.web.answers import Answer, Problem, Stream, answer
 from lifesigns.web.ids import AgentId
 from lifesigns.web.routes import READERS, Request, Route

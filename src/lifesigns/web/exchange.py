@@ -1,14 +1,17 @@
 """An exchange: one request and its answer on a connection.
 
 It is uvicorn's, except that head and body of an answer go out together, in one call to the kernel, which is a good part
-of the cost of a small request.
+of the cost of a small request; and that it is made with as little as the fast path of beats needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HEADER_VALUE_RE, STATUS_LINE, RequestResponseCycle
 
 from lifesigns.errors import Bug
@@ -20,11 +23,47 @@ BODILESS: Final = (204, 304)
 _is_unfit: Final = HEADER_VALUE_RE.search
 
 
+_NOBODY_WAITS: Final = asyncio.Event()
+"""Instead of one for each exchange that no app ever sees."""
+
+
 class HttpExchange(RequestResponseCycle):
     """One request and its answer."""
 
     _head: bytes = b""
     """Sent with the beginning of the body."""
+    given_id: bytes | None = None
+    """The id that the caller gave its request, if the fast path has read it."""
+
+    # What an exchange begins with, and most of those on the fast path end with.
+    logger = logging.getLogger("uvicorn.error")
+    message_event = _NOBODY_WAITS
+    disconnected = False
+    more_body = True
+    response_started = False
+    response_complete = False
+    chunked_encoding = None
+
+    def __init__(
+        self,
+        scope: dict[str, Any],
+        transport: asyncio.Transport,
+        flow: FlowControl,
+        on_response: Callable[[], None],
+        *,
+        expect_100_continue: bool,
+        keep_alive: bool,
+    ) -> None:
+        self.scope = scope  # type: ignore[assignment]
+        self.transport, self.flow, self.on_response = transport, flow, on_response
+        self.waiting_for_100_continue, self.keep_alive = expect_100_continue, keep_alive
+        self.body = bytearray()
+
+    def begin(self) -> None:
+        """The app will ask for the body: what has arrived, it gets at once."""
+        self.message_event = asyncio.Event()
+        if self.body or not self.more_body:
+            self.message_event.set()
 
     async def send(self, message: Any) -> None:
         """Send the next piece of the answer. Waits while its reader is slow; sends nothing to a client that is gone."""
@@ -42,7 +81,7 @@ class HttpExchange(RequestResponseCycle):
         self.response_started = True
         self.waiting_for_100_continue = False
         self.chunked_encoding = status not in BODILESS and self.scope["method"] != "HEAD"
-        said = [*self.default_headers, *headers]
+        said = [*headers]
         for name, value in said:
             if name == b"content-length":
                 self.chunked_encoding = False

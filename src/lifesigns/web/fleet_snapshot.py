@@ -6,8 +6,9 @@ from typing import Final
 
 from lifesigns import __version__
 from lifesigns.hub.service import Service
-from lifesigns.views import FleetView, HubHealth, fleet_view, hub_health
-from lifesigns.views.standing_alerts import needs
+from lifesigns.views import FleetView, HubHealth
+from lifesigns.views.builders.fleet import fleet_view, hub_health
+from lifesigns.views.builders.standing_alerts import needs
 from lifesigns.web.alerts import all_standing
 
 KEPT_FOR: Final = 1.0

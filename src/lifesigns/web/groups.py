@@ -7,7 +7,8 @@ from __future__ import annotations
 from typing import Final
 
 from lifesigns.core.signals import GroupReleased
-from lifesigns.views.groups import GroupList, GroupView, group_view
+from lifesigns.views.builders.groups import group_view
+from lifesigns.views.groups import GroupList, GroupView
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.paging import PageQuery, page
 from lifesigns.web.routes import ACTORS, READERS, Request, Route

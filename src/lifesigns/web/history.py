@@ -12,7 +12,7 @@ from msgspec import Meta
 from lifesigns.config import durations
 from lifesigns.ports import Event
 from lifesigns.views import History
-from lifesigns.views.history import CHANGES, FINDINGS, POINTS_MAX, history
+from lifesigns.views.builders.history import CHANGES, FINDINGS, POINTS_MAX, history
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.routes import EVERYBODY, Request, Route
 

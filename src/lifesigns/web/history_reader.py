@@ -11,7 +11,7 @@ from lifesigns.hub.feed import Feed
 from lifesigns.hub.http_receiver import NotLeader
 from lifesigns.hub.hub import Hub
 from lifesigns.ports import Event
-from lifesigns.views.interventions import REMEMBERED_MAX, TYPES, Interventions
+from lifesigns.views.builders.interventions import REMEMBERED_MAX, TYPES, Interventions
 
 
 class HistoryReader:

@@ -34,7 +34,7 @@ async def _heard(request: Request, program: str) -> Answer:
     hooks, event = request.site.hooks, PROGRAMS[program].read(request.body)
     session = hooks.find(program, event, request.query, request.principal.token_id)
     check_may_speak(request, session.main.id, field="session_id")
-    if request.service.hub.committer.deposed:
+    if request.service.hub.is_replaced:
         raise NotLeader
     await hooks.introduce(session)
     gave_up = request.query.gives_up_at

@@ -45,6 +45,13 @@ class HostPolicy:
         names = frozenset(name.lower().rstrip(".") for name in (*listen.names, listen.host))
         return cls(listen.tls_cert is not None, listen.behind_proxy, names)
 
+    @classmethod
+    def checked(cls, host: bytes, *, tls: bool, behind_proxy: bool) -> HostPolicy:
+        """The host policy of another hub, which has checked this `Host` already."""
+        policy = cls(tls, behind_proxy)
+        policy._known.add(host)
+        return policy
+
     def check_host(self, host: bytes | None) -> None:
         """Raises a `Problem` if this is not a name of ours."""
         if host in self._known:

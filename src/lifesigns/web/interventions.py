@@ -14,19 +14,14 @@ from uuid import uuid4
 import msgspec
 from msgspec import Meta
 
-from lifesigns import views
 from lifesigns.core import signals
 from lifesigns.core.effects import Intervention, Rung, Stage
 from lifesigns.core.health import Health
 from lifesigns.core.signals import Decision, PersonActed
 from lifesigns.views import AgentHealth
-from lifesigns.views.interventions import (
-    InterventionList,
-    InterventionRecord,
-    Interventions,
-    KeyReused,
-    keyed,
-)
+from lifesigns.views.builders.agents import agent_health
+from lifesigns.views.builders.interventions import Interventions, KeyReused, keyed
+from lifesigns.views.interventions import InterventionList, InterventionRecord
 from lifesigns.web.agents import known
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.routes import ACTORS, READERS, Request, Route
@@ -203,7 +198,7 @@ async def ask(
 async def _about(request: Request, act: Said) -> Answer:
     agent, service = known(request), request.service
     await service.http_receiver.store_reports([act])
-    return answer(views.agent_health(agent, service.engine.beliefs, request.now), 202)
+    return answer(agent_health(agent, service.engine.beliefs, request.now), 202)
 
 
 async def _record(request: Request, intervention_id: str) -> InterventionRecord:

@@ -20,7 +20,7 @@ from lifesigns.hub.http_receiver import InboxFull, NotStored
 from lifesigns.hub.mailbox import CONTENT_MAX, Mail
 from lifesigns.hub.ownership import may_know
 from lifesigns.views import Inbox, InboxMessage, MessageList, MessageView
-from lifesigns.views.messages import inbox_message, message_view
+from lifesigns.views.builders.messages import inbox_message, message_view
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.ids import AgentId, MessageId
 from lifesigns.web.paging import PageQuery, page

@@ -9,6 +9,7 @@ from lifesigns.errors import AdapterError, WireError
 from lifesigns.hub.http_receiver import InboxFull, NotLeader, NotStored
 from lifesigns.hub.principals import Principal, Role
 from lifesigns.hub.service import Service
+from lifesigns.web.access import refused_from
 from lifesigns.web.answers import Problem
 from lifesigns.web.app import Site
 from lifesigns.web.otlp import take_batch
@@ -59,7 +60,8 @@ class OtlpOverGrpc:
         if who is None:
             self._site.rates.check_address(HERE, self._service.clock())
             self._service.token_watch.note_refused(bearer, [])
-            raise Problem(401, "the token is unknown, revoked or too old")
+            detail = "the token is unknown, revoked or too old"
+            raise refused_from(HERE, self._service.access, self._service.clock(), detail)
         if who.role not in SPEAKERS:
             roles = ", ".join(sorted(SPEAKERS))
             raise Problem(403, f"{who.name!r} is {who.role}, but this needs one of: {roles}")

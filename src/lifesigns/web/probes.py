@@ -6,9 +6,9 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from lifesigns import views
 from lifesigns.core.health import Health
 from lifesigns.views import AgentAlive, Alive, Ready
+from lifesigns.views.builders.agents import agent_health
 from lifesigns.web.agents import known
 from lifesigns.web.answers import Answer, answer
 from lifesigns.web.routes import EVERYBODY, NO_TOKEN, READERS, Request, Route
@@ -44,7 +44,7 @@ async def agent_healthz(request: Request) -> Answer:
     and the like from that state on. A hub that cannot see says 200: nobody is to be restarted for that."""
     agent = known(request)
     unwell = agent.health in _UNWELL_FROM[request.query.at]
-    seen = views.agent_health(agent, request.service.engine.beliefs, request.now)
+    seen = agent_health(agent, request.service.engine.beliefs, request.now)
     return answer(AgentAlive("unwell" if unwell else "ok", str(seen.state), seen.why), 503 if unwell else 200)
 
 

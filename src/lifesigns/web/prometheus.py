@@ -26,19 +26,24 @@ from lifesigns import __version__
 from lifesigns.core.agent import Agent
 from lifesigns.core.effects import Rung, Stage
 from lifesigns.core.health import Health
+from lifesigns.core.signals import Opinion
 from lifesigns.hub.counters import BUS, HTTP, Histogram, HubCounters
 from lifesigns.hub.dead_man_pings import DeadManPings
+from lifesigns.hub.last_beats import LastBeats
+from lifesigns.hub.opinion_asker import OpinionAsker
+from lifesigns.hub.samples import tasks_of
 from lifesigns.hub.service import Service
 from lifesigns.hub.shares import Shares
-from lifesigns.views.census import Census, FreshCensus
+from lifesigns.views.builders.census import Census, FreshCensus
 from lifesigns.web.connections import Connections
 from lifesigns.web.quotas import WebQuotas
 from lifesigns.web.rates import Rates
 
 PER_AGENT_MAX: Final = 200
-"""In a larger fleet agents have no series of their own: a scrape carries four series each for so many without harm, and
+"""In a larger fleet agents have no series of their own: a scrape carries ten series each for so many without harm, and
 50,000 series would stop the hub for a second. The API has every agent."""
 
+MB: Final = 1024 * 1024
 _STATUS_CLASSES: Final = range(1, 6)
 _REFUSALS: Final = (400, 401, 403, 404, 405, 408, 409, 413, 415, 421, 422, 429, 431, 503, 507)
 _openmetrics: Final[Callable[[CollectorRegistry], bytes]] = openmetrics.generate_latest
@@ -91,10 +96,12 @@ class Metrics:
         yield _limits(self._rates, self._service.hub.shares)
         yield _quotas(self._quotas)
         yield from _store_and_bus(service)
+        yield _opinions(service.opinion_asker)
         if service.dead_man_pings is not None:
             yield from _dead_man(service.dead_man_pings)
         if 0 < len(agents) <= PER_AGENT_MAX:
             yield from _each(agents.values())
+            yield from _workers(agents, hub.last_beats)
 
     def _http(self) -> Iterator[Metric]:
         connections = self._connections
@@ -261,6 +268,17 @@ def _store_and_bus(service: Service) -> Iterator[Metric]:
     )
 
 
+def _opinions(asker: OpinionAsker | None) -> Metric:
+    given = CounterMetricFamily(
+        "lifesigns_second_opinions",
+        "What hubs in other zones said of silent agents, one by one",
+        labels=["opinion"],
+    )
+    for opinion in Opinion:
+        given.add_metric([opinion], 0 if asker is None else asker.given[opinion])
+    return given
+
+
 def _dead_man(pings: DeadManPings) -> Iterator[Metric]:
     results = CounterMetricFamily(
         "lifesigns_dead_man_pings",
@@ -298,6 +316,36 @@ def _each(agents: Iterable[Agent]) -> Iterator[Metric]:
         tokens.add_metric([agent.id], spent.tokens if spent else 0)
         cost.add_metric([agent.id], spent.cost if spent else 0.0)
     return iter((up, beat_at, tokens, cost))
+
+
+def _workers(agents: Mapping[str, Agent], last_beats: LastBeats) -> Iterator[Metric]:
+    """Those that say how many tasks they have room for, as in Task Sentinel's protocol."""
+
+    def gauge(name: str, text: str) -> GaugeMetricFamily:
+        return GaugeMetricFamily(f"lifesigns_worker_{name}", text, labels=["agent"])
+
+    def counter(name: str, text: str) -> CounterMetricFamily:
+        return CounterMetricFamily(f"lifesigns_worker_{name}", text, labels=["agent"])
+
+    cpu, memory = gauge("cpu_percent", "CPU it uses"), gauge("memory_bytes", "Memory it uses")
+    tasks, room = gauge("tasks", "Tasks it works on"), gauge("capacity_available", "Tasks it has room for")
+    completed = counter("tasks_completed", "Tasks it completed, as it says")
+    failed = counter("tasks_failed", "Tasks it failed, as it says")
+    workers = {agent.id: agent for agent in agents.values() if agent.capacity is not None}
+    for agent_id, (beat, _) in last_beats.of_all(workers):
+        agent, metrics = workers[agent_id], beat.metrics
+        values = (
+            (cpu, agent.cpu_percent),
+            (memory, None if agent.memory_mb is None else agent.memory_mb * MB),
+            (tasks, len(tasks_of(agent, beat))),
+            (room, agent.capacity),
+            (completed, None if metrics is None else metrics.tasks_completed),
+            (failed, None if metrics is None else metrics.tasks_failed),
+        )
+        for family, value in values:
+            if value is not None:
+                family.add_metric([agent_id], value)
+    return iter((cpu, memory, tasks, room, completed, failed) if workers else ())
 
 
 def _counter(name: str, text: str, value: float) -> Metric:

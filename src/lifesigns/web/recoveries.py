@@ -9,7 +9,8 @@ from msgspec import Meta
 
 from lifesigns.config import durations
 from lifesigns.ports import Event
-from lifesigns.views.recoveries import TYPES, Recoveries, active_recoveries, recoveries_view
+from lifesigns.views.builders.recoveries import TYPES, active_recoveries, recoveries_view
+from lifesigns.views.recoveries import Recoveries
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.routes import READERS, Request, Route
 

@@ -8,7 +8,8 @@ import msgspec
 from msgspec import Meta
 
 from lifesigns.core.signals import RecoveryRequested
-from lifesigns.views.recovery import RecoveryList, recovery_of
+from lifesigns.views.builders.recovery import recovery_of
+from lifesigns.views.recovery import RecoveryList
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.ids import AgentId
 from lifesigns.web.routes import ACTORS, READERS, Request, Route

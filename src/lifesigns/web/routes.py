@@ -7,7 +7,7 @@ needs nothing else to serve it, `openapi.py` nothing else to describe it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
@@ -16,6 +16,8 @@ import msgspec
 from lifesigns.hub.principals import Principal, Role
 from lifesigns.hub.service import Service
 from lifesigns.web.answers import Answer, Problem, Stream
+from lifesigns.web.forwarded import HOST_POLICY
+from lifesigns.web.host_policy import HostPolicy
 
 EVERYBODY: Final = frozenset(Role) - {Role.KEY}
 SPEAKERS: Final = frozenset({Role.AGENT, Role.OPERATOR, Role.ADMIN})
@@ -52,6 +54,12 @@ class Request:
         return self.who
 
     @property
+    def host_policy(self) -> HostPolicy:
+        """Of the hub that the client reached: this one, or the one that forwarded its call."""
+        policy: HostPolicy = self.scope.get(HOST_POLICY) or self.site.host_policy
+        return policy
+
+    @property
     def now(self) -> float:
         return self.service.clock()
 
@@ -76,8 +84,7 @@ class Request:
 Handler = Callable[[Request], Awaitable[Answer | Stream]]
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(msgspec.Struct, frozen=True):
     """One row of the API."""
 
     method: str
@@ -94,7 +101,7 @@ class Route:
     status: int = 200
     content_types: tuple[str, ...] = ("application/json",)
     """Possible types of the answer."""
-    also: Mapping[int, str] = field(default_factory=dict)
+    also: Mapping[int, str] = msgspec.field(default_factory=dict)
     """Other answers to mention in the docs."""
     also_at: tuple[int, ...] = ()
     """Other statuses at which the answer has the same type."""

@@ -21,12 +21,8 @@ from lifesigns.views import LastBeat, Orders, OrdersByAgent, ProblemDetails, Rec
 from lifesigns.wire import WireBeat
 from lifesigns.wire.beats import FR_002
 from lifesigns.wire.limits import OURS
-from lifesigns.wire.orders import ORDER_TYPES
-from lifesigns.wire.signals import SIGNAL_TYPES
-
-SIGNAL: Final[Any] = reduce(or_, SIGNAL_TYPES)
-ORDER: Final[Any] = reduce(or_, ORDER_TYPES)
-"""A union, told apart by `type`."""
+from lifesigns.wire.orders import order_types
+from lifesigns.wire.signals import signal_types
 
 REF: Final = "#/components/schemas/{name}"
 
@@ -43,12 +39,14 @@ _BEAT: Final = {"$ref": REF.format(name="WireBeat")}
 
 def schemas(types: Iterable[Any]) -> tuple[dict[Any, Schema], dict[str, Schema]]:
     """The schema of each type, and the components they refer to. The messages of the wire are always included."""
-    wanted = [*types, WireBeat, SIGNAL, ORDER, ProblemDetails]
+    signal: Any = reduce(or_, signal_types())  # A union, told apart by `type`.
+    order: Any = reduce(or_, order_types())
+    wanted = [*types, WireBeat, signal, order, ProblemDetails]
     wanted += [Orders, OrdersByAgent, Receipt, LastBeat]
     found, components = msgspec.json.schema_components(wanted, ref_template=REF)
     by_type = dict(zip(map(key_of, wanted), found, strict=True))
-    components["Signal"] = by_type[key_of(SIGNAL)]
-    components["Order"] = by_type[key_of(ORDER)]
+    components["Signal"] = by_type[key_of(signal)]
+    components["Order"] = by_type[key_of(order)]
     _describe(components, wanted)
     _name_messages(components)
     return by_type, portable(components)

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import uvicorn
 
+from lifesigns.config.values import Limits, Listen
 from lifesigns.web.app import Site, Web
 from lifesigns.web.connection import Connection
 from lifesigns.web.connections import Connections
@@ -87,6 +88,12 @@ def _as_allowed(site: Site) -> Connections:
     """Connections within the limits. Behind a proxy all come from one address."""
     most = site.limits.connections
     return Connections(most, most if site.host_policy.behind_proxy else site.limits.connections_per_address)
+
+
+def while_standing_by(at: Listen, limits: Limits) -> Connections:
+    """The same for a hub that stands by: each call that it forwards needs a second connection, to the hub that judges."""
+    most = min(limits.connections, (files_max() - FILES_KEPT) // 2)
+    return Connections(most, most if at.behind_proxy else limits.connections_per_address)
 
 
 @asynccontextmanager

@@ -46,7 +46,7 @@ async def make_link(request: Request) -> Answer:
     now = request.now
     request.site.quotas.check_link(request.principal, now)
     code = request.service.access.sign_ins.link(request.principal.token_id, now)
-    scheme = "https" if request.site.host_policy.is_secure(dict(request.scope["headers"])) else "http"
+    scheme = "https" if request.host_policy.is_secure(dict(request.scope["headers"])) else "http"
     url = f"{scheme}://{request.header(b'host')}/sign-in?code={code}"
     return answer(SignInLink(code, url, moment(now + LINK_FOR)), 201, UNSEEN)
 
@@ -58,9 +58,7 @@ async def sign_in(request: Request) -> Answer:
     if principal is None:
         return _of_no_use(request)
     nonce = secrets.token_urlsafe(16)
-    cookie = _cookie(
-        request, f"{cookie_name(request.scope, request.site.host_policy)}{NONCE}", nonce, LINK_FOR
-    )
+    cookie = _cookie(request, f"{cookie_name(request.scope, request.host_policy)}{NONCE}", nonce, LINK_FOR)
     page = sign_in_page.page(principal, request.query.code, nonce)
     headers = (cookie, *sign_in_page.GUARDED)
     return Answer(page, content_type=b"text/html; charset=utf-8", headers=headers)
@@ -68,7 +66,7 @@ async def sign_in(request: Request) -> Answer:
 
 async def redeem(request: Request) -> Answer:
     """The button of that page: sets the cookie and redirects to the dashboard."""
-    access, host_policy, now = request.service.access, request.site.host_policy, request.now
+    access, host_policy, now = request.service.access, request.host_policy, request.now
     if request.header(b"origin") is None:
         raise Problem(403, "a browser that signs in has to say its Origin")
     form = dict(parse_qsl(request.body.decode("latin-1")))
@@ -93,11 +91,11 @@ def _of_no_use(request: Request) -> Answer:
     if request.who is not None:
         return Answer(status=303, headers=((b"location", b"/"), *UNSEEN))
     detail = "this link was used already, or is too old; lifesigns open makes a new one"
-    raise refused(request.scope, request.service.access, request.now, request.site.host_policy, detail)
+    raise refused(request.scope, request.service.access, request.now, request.host_policy, detail)
 
 
 def _cookie(request: Request, name: str, value: str, lasts: float | None = None) -> Header:
-    secure = "; Secure" if request.site.host_policy.is_secure(dict(request.scope["headers"])) else ""
+    secure = "; Secure" if request.host_policy.is_secure(dict(request.scope["headers"])) else ""
     age = "" if lasts is None else f"; Max-Age={lasts:.0f}"
     return (b"set-cookie", f"{name}={value}{age}; HttpOnly; SameSite=Strict; Path=/{secure}".encode())
 
@@ -106,7 +104,7 @@ async def sign_out(request: Request) -> Answer:
     """End the session of this browser. Other sessions stay; without one nothing happens."""
     headers, host_policy, access = (
         dict(request.scope["headers"]),
-        request.site.host_policy,
+        request.host_policy,
         request.service.access,
     )
     session = session_of(headers, request.scope, host_policy)
@@ -120,7 +118,7 @@ async def sign_out(request: Request) -> Answer:
 
 async def list_sessions(request: Request) -> Answer:
     """Who is signed in to the dashboard, the newest first. An admin sees all, others those made with the same token."""
-    own = session_of(dict(request.scope["headers"]), request.scope, request.site.host_policy)
+    own = session_of(dict(request.scope["headers"]), request.scope, request.host_policy)
     own_id = None if own is None else session_id(own)
     views = [
         SessionView(

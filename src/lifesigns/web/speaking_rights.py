@@ -21,7 +21,7 @@ def check_may_speak(request: Request, *agent_ids: str, field: str = "agent_id") 
 def is_still_valid(request: Request) -> Callable[[], bool]:
     """Whether a waiting client may still get an answer: its token or session may end meanwhile."""
     access, token_id = request.service.access, request.principal.token_id
-    session = session_shown(request.scope, request.site.host_policy)
+    session = session_shown(request.scope, request.host_policy)
     return lambda: access.is_still_valid(token_id, request.now, session)
 
 

@@ -14,7 +14,7 @@ from lifesigns.core.claims import Claim
 from lifesigns.core.quotas import Quota
 from lifesigns.core.signals import CheckpointSaved, TaskClaimed, TaskReleased
 from lifesigns.views import CheckpointList, CheckpointView, ClaimGranted, TaskList, TaskView, moment
-from lifesigns.views.tasks import checkpoint_view, checkpoints, claim_granted, task_ids, tasks_view
+from lifesigns.views.builders.tasks import checkpoint_view, checkpoints, claim_granted, task_ids, tasks_view
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.ids import AgentId, Name
 from lifesigns.web.paging import PageQuery, page

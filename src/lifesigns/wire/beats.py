@@ -232,7 +232,7 @@ def decode_together(raws: Sequence[bytes], source: str = "", now: float | None =
 
 def plain(beat: WireBeat) -> BeatReceived:
     """The same beat as a plain value of the core."""
-    values = {name: getattr(beat, name) for name in BeatReceived.__slots__}
+    values = {name: getattr(beat, name) for name in BeatReceived.__struct_fields__}
     if beat.metrics is not None:
         values["metrics"] = Metrics(**msgspec.structs.asdict(beat.metrics))
     return BeatReceived(**values)

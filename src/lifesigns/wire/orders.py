@@ -4,31 +4,36 @@ from __future__ import annotations
 
 from typing import Final, cast
 
+from msgspec import Struct
+
 from lifesigns.core import effects as core
 from lifesigns.core.effects import Order
 from lifesigns.errors import UsageError
 from lifesigns.wire import codec
 from lifesigns.wire.limits import SIGNAL_MAX, check_size
-from lifesigns.wire.shapes import Shape, Shapes
+from lifesigns.wire.shapes import Shapes
 
 _SHAPES: Final = Shapes(
-    [
-        Shape(core.SendPing, "ping"),
-        Shape(core.SetInterval, "interval"),
-        Shape(core.SendNudge, "nudge"),
-        Shape(core.Terminate, "stop"),
-        Shape(core.Withdraw, "withdrawn"),
-        Shape(core.AskStatus, "status_inquiry"),
-        Shape(core.Remind, "reminder"),
-        Shape(core.StopStranger, "replaced"),
-        Shape(core.Respawn, "respawn"),
-        Shape(core.TurnBreaker, "breaker"),
-        Shape(core.OfferTask, "offer"),
-        Shape(core.AskBack, "give_back"),
-    ]
+    {
+        "ping": core.SendPing,
+        "interval": core.SetInterval,
+        "nudge": core.SendNudge,
+        "stop": core.Terminate,
+        "withdrawn": core.Withdraw,
+        "status_inquiry": core.AskStatus,
+        "reminder": core.Remind,
+        "replaced": core.StopStranger,
+        "respawn": core.Respawn,
+        "breaker": core.TurnBreaker,
+        "offer": core.OfferTask,
+        "give_back": core.AskBack,
+    }
 )
 
-ORDER_TYPES: Final = _SHAPES.structs
+
+def order_types() -> tuple[type[Struct], ...]:
+    """The shapes of all orders, for the API's description."""
+    return _SHAPES.structs
 
 
 def encode_order(order: Order, *, msgpack: bool = False) -> bytes:

@@ -1,4 +1,4 @@
-"""Shapes: the wire form of the core's dataclasses, derived from their annotations, so that a field is declared once.
+"""Shapes: the wire form of the core's values, derived from their annotations, so that a field is declared once.
 
 The core's `str` is a text within its limit here, `float` an amount, `int` a count; a field with a default may be
 missing or null; moments, prose and a few others go by their names. Beats have their own code: there are too many for
@@ -8,12 +8,14 @@ the general way.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields
+from functools import cached_property, reduce
+from operator import or_
 from types import NoneType
-from typing import Annotated, Any, Final, get_args, get_type_hints
+from typing import Annotated, Any, Final, get_args
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import NODEFAULT, Meta, Struct
+from msgspec.structs import FieldInfo, fields
 
 from lifesigns.core.effects import Finding
 from lifesigns.wire.codec import Codec, seconds, written
@@ -52,21 +54,22 @@ _BY_NAME: Final[Mapping[str, Any]] = {
 
 
 class Shape:
-    """One dataclass of the core on the wire. `extra` are optional fields that only the wire has."""
+    """One value of the core on the wire. `extra` are optional fields that only the wire has."""
 
     __slots__ = ("defaults", "names", "nullable", "of", "struct", "tag")
 
-    def __init__(self, of: type[Any], tag: str | None = None, extra: Mapping[str, Any] | None = None) -> None:
-        hints = get_type_hints(of)
+    def __init__(
+        self, of: type[Struct], tag: str | None = None, extra: Mapping[str, Any] | None = None
+    ) -> None:
         kept = [field for field in fields(of) if field.name not in OURS]
         self.of = of
         self.tag = tag
         self.names = tuple(field.name for field in kept)
-        self.nullable = {f.name: None for f in kept if _no_default(f) and NoneType in get_args(hints[f.name])}
-        self.defaults = self.nullable | {f.name: _default(f) for f in kept if not _no_default(f)}
+        self.nullable = {f.name: None for f in kept if f.required and NoneType in get_args(f.type)}
+        self.defaults = self.nullable | {f.name: _default(f) for f in kept if not f.required}
         self.struct: type[Struct] = msgspec.defstruct(
             of.__name__,
-            [self._field(name, hints[name]) for name in self.names]
+            [self._field(field.name, field.type) for field in kept]
             + [(name, kind | None, None) for name, kind in (extra or {}).items()],
             tag_field="type" if tag else None,
             tag=tag,
@@ -96,12 +99,8 @@ class Shape:
         return name, Name if kind is Text else kind
 
 
-def _no_default(field: Field[Any]) -> bool:
-    return field.default is MISSING and field.default_factory is MISSING
-
-
-def _default(field: Field[Any]) -> Any:
-    return field.default if field.default_factory is MISSING else field.default_factory()
+def _default(field: FieldInfo) -> Any:
+    return field.default if field.default_factory is NODEFAULT else field.default_factory()
 
 
 def _wire_type(name: str, hint: Any) -> Any:
@@ -139,14 +138,14 @@ _FINDING: Final = Shape(Finding)
 
 
 class Shapes:
-    """Message shapes, selected by `type`."""
+    """Message shapes, selected by `type`. They are made when they are needed: a sender writes a few and reads none."""
 
-    __slots__ = ("_by_core_type", "_by_struct", "_codec")
-
-    def __init__(self, shapes: list[Shape]) -> None:
-        self._by_core_type = {shape.of: shape for shape in shapes}
-        self._by_struct = {shape.struct: shape for shape in shapes}
-        self._codec = Codec(_union(list(self._by_struct)))
+    def __init__(
+        self, kinds: Mapping[str, type[Struct]], extra: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> None:
+        self._tags = {of: tag for tag, of in kinds.items()}
+        self._extra = extra or {}
+        self._made: dict[type[Struct], Shape] = {}
 
     @property
     def structs(self) -> tuple[type[Struct], ...]:
@@ -160,12 +159,19 @@ class Shapes:
 
     def message(self, value: Any) -> dict[str, Any] | None:
         """The value as a message; None if this type does not go over the wire."""
-        shape = self._by_core_type.get(type(value))
-        return None if shape is None else shape.message(value)
+        return self._shape(type(value)).message(value) if type(value) in self._tags else None
 
+    def _shape(self, of: type[Struct]) -> Shape:
+        shape = self._made.get(of)
+        if shape is None:
+            tag = self._tags[of]
+            shape = self._made[of] = Shape(of, tag, self._extra.get(tag))
+        return shape
 
-def _union(kinds: list[Any]) -> Any:
-    union = kinds[0]
-    for kind in kinds[1:]:
-        union = union | kind
-    return union
+    @cached_property
+    def _by_struct(self) -> dict[type[Struct], Shape]:
+        return {shape.struct: shape for shape in map(self._shape, self._tags)}
+
+    @cached_property
+    def _codec(self) -> Codec:
+        return Codec(reduce(or_, self._by_struct))

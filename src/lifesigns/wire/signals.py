@@ -6,9 +6,10 @@ We hash tools' arguments and results here and do not keep them: arguments exactl
 
 from __future__ import annotations
 
-from dataclasses import fields
 from functools import partial
 from typing import Any, Final, cast
+
+from msgspec import Struct
 
 from lifesigns.core import signals as core
 from lifesigns.core.signals import BeatReceived, Signal
@@ -28,9 +29,9 @@ from lifesigns.wire.limits import (
     check_size,
     may_hide_bytes,
 )
-from lifesigns.wire.shapes import Shape, Shapes
+from lifesigns.wire.shapes import Shapes
 
-_KINDS: Final = {
+_KINDS: Final[dict[str, type[Struct]]] = {
     "registered": core.AgentRegistered,
     "activity": core.ActivitySeen,
     "tool_started": core.ToolStarted,
@@ -67,26 +68,25 @@ _KINDS: Final = {
 }
 _EXTRA: Final[dict[str, dict[str, Any]]] = {
     "tool_started": {"args": Any},
-    "tool_finished": {"args": Any, "result": Any},
-    "model_finished": {"cost": Amount},
+    "tool_finished": {"timestamp": Moment, "args": Any, "result": Any},
+    "model_finished": {"timestamp": Moment, "cost": Amount},
+    "doing": {"timestamp": Moment},
     "pong": {"task": Text},
+    "breaker": {"timestamp": Moment},
 }
+"""Fields that only the wire has. A `timestamp` is read only where it translates another moment."""
 _OTHER_NAMES: Final = {"cost": "cost_usd", "task": "task_id"}
 """The contract's short names of two fields; we read either."""
 
 _TRANSLATED: Final = frozenset({"until", "ended_at"})
 """Moments of the agent's clock."""
 
-
-def _shape(tag: str, of: type[Any]) -> Shape:
-    """A `timestamp` is read only where it translates another moment."""
-    moments = _TRANSLATED & {field.name for field in fields(of)}
-    return Shape(of, tag, ({"timestamp": Moment} if moments else {}) | _EXTRA.get(tag, {}))
+_SHAPES: Final = Shapes(_KINDS, _EXTRA)
 
 
-_SHAPES: Final = Shapes([_shape(tag, of) for tag, of in _KINDS.items()])
-
-SIGNAL_TYPES: Final = _SHAPES.structs
+def signal_types() -> tuple[type[Struct], ...]:
+    """The shapes of all signals, for the API's description."""
+    return _SHAPES.structs
 
 
 def decode_signal(raw: bytes, *, now: float, source: str = "", bounded: bool = False) -> Signal:

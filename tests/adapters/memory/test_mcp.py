@@ -22,8 +22,8 @@ from tests.servers.mcp_memory import memory_server
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
-    return memory_server(tmp_path_factory.mktemp("server-memory"))
+def server() -> tuple[str, ...]:
+    return memory_server()
 
 
 def until(holds: Callable[[], bool], within: float = 60.0) -> None:

@@ -1,9 +1,9 @@
 """`HeartbeatMonitor`: Task Sentinel's worker, over a sender."""
 
 import time
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from lifesigns.core.effects import AskBack, OfferTask
 from lifesigns.core.engine import Engine

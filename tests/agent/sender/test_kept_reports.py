@@ -1,12 +1,18 @@
 """Reports over a bus: kept by the sender until a hub has said that it has kept them, and heard once."""
 
 import time
+from collections import deque
 from pathlib import Path
 
+from lifesigns.agent.sender.beat_builder import BeatBuilder
 from lifesigns.agent.sender.farewells import FILES_MAX, FOLDER, Farewells
-from lifesigns.agent.sender.session import Alert
+from lifesigns.agent.sender.relay import Relay
+from lifesigns.agent.sender.rhythm import rhythm
+from lifesigns.agent.sender.session import AgentSession, Alert
 from lifesigns.assembly.senders import Sender
 from lifesigns.core import signals as s
+from lifesigns.core.signals import Report
+from lifesigns.ports import Link
 from tests.agent.sender.ear import Ear
 from tests.servers.process import free_port
 
@@ -39,6 +45,35 @@ def test_no_hub_for_long_is_told_once_and_so_is_its_return(ear: Ear) -> None:
         ear.keeps = True
         _until(lambda: len(alerts) == 2, within=30)
         assert alerts[1].well
+
+
+def no_link() -> Link:
+    raise AssertionError("nothing is sent here")
+
+
+class LeavingQueue(deque[Report]):
+    """Its agent's thread leaves a farewell at the very moment at which the relay's takes a report out."""
+
+    def __init__(self, session: AgentSession) -> None:
+        super().__init__()
+        self._session = session
+
+    def popleft(self) -> Report:
+        report = super().popleft()
+        self._session.leave_farewell()
+        return report
+
+
+def test_a_good_bye_that_is_just_being_taken_is_not_lost(tmp_path: Path) -> None:
+    farewells = Farewells("hub", lambda: tmp_path)
+    session = AgentSession("a", "L1", BeatBuilder(), rhythm(None, None)[0])
+    session._relay = Relay(no_link, farewells=farewells)
+    session._reports = LeavingQueue(session)
+    left = s.AgentLeft(agent_id="a", incarnation="L1", reason="done")
+    session._reports.append(left)
+    assert session.take(10) == [left]
+    (spooled,) = farewells.collect()
+    assert spooled.reports == [left]
 
 
 def test_a_good_bye_to_nobody_lies_in_the_state_folder(tmp_path: Path) -> None:

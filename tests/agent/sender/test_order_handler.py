@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from lifesigns.agent.sender.beat_builder import BeatBuilder
 from lifesigns.agent.sender.breaker_reports import BreakerReports

@@ -6,7 +6,7 @@ import asyncio
 import math
 from typing import Any
 
-from lifesigns.adapters.bus.redis_connection import _Pipe
+from lifesigns.adapters.bus.redis_connection import RedisConnections
 
 
 class HardOfHearing:
@@ -30,10 +30,11 @@ class HardOfHearing:
 
 
 async def test_a_cancel_that_was_lost_is_said_again() -> None:
-    connection: Any = HardOfHearing()
-    pipe = _Pipe(connection, lambda *message: None, lambda reply: None, lambda reason: None, lambda: None)
-    await pipe.open()
-    pipe.put("PUBLISH", "a", b"b")
+    sending: Any = HardOfHearing()
+    hearing: Any = HardOfHearing()
+    connections = RedisConnections(sending, hearing, 1024, lambda *_: None, lambda: None)
+    await connections.open()
+    await connections.send("a", b"b")
     await asyncio.sleep(0.01)
     async with asyncio.timeout(5):
-        await pipe.close()
+        await connections.close()

@@ -86,10 +86,10 @@ def by_us(stream: bytes, cuts: list[int], unwanted: Unwanted | None = None) -> l
     def answer(reply: object) -> None:
         replies.append(str(reply) if isinstance(reply, Refusal) else reply)
 
-    parser, at, n = ReplyParser(take, answer, lambda: unwanted), 0, 0
+    parser, at, n = ReplyParser(take, answer), 0, 0
     while at < len(stream):
         size = cuts[n % len(cuts)]
-        parser.feed(stream[at : at + size])
+        parser.feed(stream[at : at + size], unwanted)
         at, n = at + size, n + 1
     return replies
 
@@ -125,9 +125,9 @@ def test_to_skip_messages_takes_a_fraction_of_what_reading_them_does() -> None:
     def least_seconds(unwanted: Unwanted | None) -> float:
         took = []
         for _ in range(20):
-            parser = ReplyParser(lambda *_: None, lambda _: None, lambda: unwanted)
+            parser = ReplyParser(lambda *_: None, lambda _: None)
             began = thread_time()
-            parser.feed(flood)
+            parser.feed(flood, unwanted)
             took.append(thread_time() - began)
         return min(took)
 

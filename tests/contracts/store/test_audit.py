@@ -1,9 +1,9 @@
 """The audit log in the store: entries with their events, leaves for ever, seals for a while."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lifesigns.adapters.store import sql_store
 from lifesigns.errors import AdapterError

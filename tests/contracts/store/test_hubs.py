@@ -63,9 +63,36 @@ async def test_a_released_hub_leads_no_more(ground: Ground) -> None:
     await two.release("nobody")
 
 
+async def test_a_hub_says_in_which_zone_it_is(ground: Ground) -> None:
+    one, two = ground.make(), ground.make()
+    await one.renew("one", "http://one", "1.0", "eu-1")
+    assert [found.zone for found in await two.renew("two", "http://two", "1.0")] == ["eu-1", ""]
+    await one.renew("one", "http://one", "1.0", "eu-2")
+    assert [found.zone for found in await two.renew("two", "http://two", "1.0")] == ["eu-2", ""]
+
+
 async def test_a_hub_says_its_address_anew(ground: Ground) -> None:
     one = ground.make()
     await one.renew("one", "http://one", "1.0")
     assert await one.renew("one", "http://elsewhere", "1.1") == [
         HubRow("one", 2, "http://elsewhere", "1.1", leads=False)
     ]
+
+
+async def test_a_hub_says_how_far_its_copy_is(ground: Ground) -> None:
+    one = ground.make()
+    await one.renew("one", "http://one", "1.0")
+    (seen,) = await one.renew("one", "http://one", "1.0", copied=17)
+    assert seen.copied == 17
+
+
+async def test_a_drained_hub_stays_so_until_it_is_told_otherwise(ground: Ground) -> None:
+    """A renewal of its own does not change what somebody else wants."""
+    one, two = ground.make(), ground.make()
+    await one.renew("one", "http://one", "1.0")
+    await two.renew("two", "http://two", "1.0")
+    await two.drain("one")
+    await two.drain("nobody")
+    assert [hub.drained for hub in await one.renew("one", "http://one", "1.0")] == [True, False]
+    await two.drain("one", drained=False)
+    assert [hub.drained for hub in await one.renew("one", "http://one", "1.0")] == [False, False]

@@ -1,10 +1,11 @@
 """Samples: minutes for a day, then hours, then nothing."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
+from msgspec.structs import replace
 
 from lifesigns.adapters.store.sampling import hour_of
 from lifesigns.ports import Commit, Sample
@@ -19,8 +20,17 @@ async def test_a_minute_comes_back_as_it_was(ground: Ground) -> None:
     store = await ground.store()
     full = Sample("coder-7", 120.0, 12, 0.123456789, 0.1 + 0.2, 99.9, 310.25, 18230, 1 / 3, 4)
     bare = Sample("coder-7", 180.0, 0, 0.0)
-    await store.commit(Commit(1, samples=[bare, full]))
-    assert await store.samples("coder-7", 0.0, 1e12) == [full, bare]
+    worker = replace(
+        replace(full, at=240.0, status="degraded \x00 ü", tasks=2, capacity=3),
+        tasks_completed=42,
+        tasks_failed=2**70,
+        uptime_s=7200.5,
+    )
+    await store.commit(Commit(1, samples=[bare, full, worker]))
+    *others, kept = await store.samples("coder-7", 0.0, 1e12)
+    assert others == [full, bare]
+    assert kept == replace(worker, tasks_failed=kept.tasks_failed)
+    assert (kept.tasks_failed or 0) >= 2**63 - 1
     assert await store.samples("coder-70", 0.0, 1e12) == []
 
 

@@ -1,6 +1,6 @@
 """Tokens: who may come in."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from lifesigns.ports import StoredToken
 from tests.contracts.store.ground import Ground

@@ -88,7 +88,7 @@ class LockGround:
                 self._beaten_at = self.now
                 for agent_id in self.beating:
                     self.beat(agent_id)
-            await self.hub_ground.pass_time(min(1.0, end - self.now))
+            await self.hub_ground.pass_time(min(1.0, end - self.now), step=1.0)
         await asyncio.sleep(0)
         await self.hub_ground.hub.committer.wait_until_stored()
         self._tell()

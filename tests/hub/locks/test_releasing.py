@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 from typing import Any
 
@@ -14,6 +15,8 @@ from tests.hub.locks.ground import REPO, LockGround
 from tests.servers.github import Fault
 
 LEASE = 600.0
+RACES = int(os.environ.get("RACES", "30"))
+"""`make soak` runs more."""
 GRACE = 600.0
 LOOK_EVERY = 60.0
 IN_PROGRESS, QUEUED = "status:in-progress", "status:queued"
@@ -287,14 +290,14 @@ async def test_who_claims_it_in_the_middle_of_the_release_has_a_whole_lock() -> 
 # --- races with a worker that comes back ----------------------------------------------------------------------
 
 
-async def test_in_a_hundred_races_with_a_worker_that_comes_back_it_is_released_once_or_not_at_all() -> None:
+async def test_in_many_races_with_a_worker_that_comes_back_it_is_released_once_or_not_at_all() -> None:
     """It beats again at a random request of the release, of two monitors at once. Either the lock is its own as before, without a
     word about it; or it was released, once, with one comment and one entry. Never half of each."""
     chance, released = random.Random(20261117), 0
     async with LockGround(per_minute=80, per_hour=500) as ground:
         other = await ground.another_watch("hub-2")
         loop = asyncio.get_running_loop()
-        for race in range(1, 101):
+        for race in range(1, RACES + 1):
             ground.github.claim(REPO, race, "worker-1")
             ground.beating["worker-1"] = f"{REPO}#{race}"
             await ground.pass_time(90.0)
@@ -321,7 +324,7 @@ async def test_in_a_hundred_races_with_a_worker_that_comes_back_it_is_released_o
             else:
                 assert (said, is_held(ground, "worker-1", race)) == ([], True), race
                 ground.github.unlabel(REPO, race, IN_PROGRESS)
-    assert 10 < released < 90, "both ends are met"
+    assert RACES / 10 < released < RACES * 0.9, "both ends are met"
 
 
 async def test_a_worker_that_is_back_before_the_comment_is_written_keeps_its_lock() -> None:

@@ -20,7 +20,7 @@ from typing import Any, Final
 from redis import exceptions
 from redis.asyncio.connection import AbstractConnection, Connection, parse_url
 
-from lifesigns.adapters.bus.redis_parser import Refusal, ReplyParser, Take
+from lifesigns.adapters.bus.redis_parser import Refusal, ReplyParser
 from lifesigns.adapters.bus.server_bus import Receive
 from lifesigns.adapters.bus.skipping import TURN_FOR, WhatIsUnwanted
 from lifesigns.adapters.bus.subjects import is_plain, matcher
@@ -82,8 +82,8 @@ class RedisConnections:
         self.refusal: str | None = None
         self.payload_max = payload_max
         self._receive = receive
-        self._sending = _Pipe(sending, self._pass_on, self._handle, self._end, unwanted)
-        self._hearing = _Pipe(hearing, self._pass_on, self._handle, self._end, unwanted)
+        self._sending = _Pipe(sending, self, unwanted)
+        self._hearing = _Pipe(hearing, self, unwanted)
         self._globs: dict[str, dict[str, Callable[[str], bool]]] = {}
 
     @property
@@ -116,19 +116,20 @@ class RedisConnections:
         return asyncio.gather(self._sending.ask(), self._hearing.ask())
 
     async def close(self) -> None:
-        self._end("closed")
+        self.end("closed")
         await self._sending.close()
         await self._hearing.close()
 
-    def _handle(self, reply: object) -> None:
+    def handle(self, reply: object) -> None:
         """A message on a plain subject, or an answer to a command: of the answers only refusals matter."""
         match reply:
             case [b"message", bytes(channel), bytes(payload)]:
-                self._pass_on(channel, channel, payload)
+                self.pass_on(channel, channel, payload)
             case Refusal():
                 self.refusal = str(reply).removeprefix("ERR ")
 
-    def _pass_on(self, glob: bytes, channel: bytes, payload: bytes) -> None:
+    def pass_on(self, glob: bytes, channel: bytes, payload: bytes) -> None:
+        """A message on a glob, to those who listen to its subject."""
         subject = channel.decode(
             errors="replace"
         )  # To the server it is bytes. Its sender pays for it in any case.
@@ -137,7 +138,8 @@ class RedisConnections:
             if is_meant(subject):
                 self._receive(pattern, subject, payload)
 
-    def _end(self, reason: str) -> None:
+    def end(self, reason: str) -> None:
+        """Say that the connections are lost."""
         if not self.lost.done():
             self.lost.set_result(reason)
 
@@ -148,17 +150,14 @@ class _Pipe:
     def __init__(
         self,
         connection: AbstractConnection,
-        take: Take,
-        handle: Callable[[object], None],
-        end: Callable[[str], None],
+        owner: RedisConnections,
         unwanted: WhatIsUnwanted,
     ) -> None:
         self.backlog = 0
         self._connection = connection
-        self._handle = handle
-        self._end = end
+        self._owner = owner
         self._unwanted = unwanted
-        self._parser = ReplyParser(take, self._answered, unwanted)
+        self._parser = ReplyParser(owner.pass_on, self._answered)
         self._commands: list[bytes] = []
         self._has_commands = asyncio.Event()
         self._pongs: deque[asyncio.Future[None]] = deque()
@@ -203,7 +202,7 @@ class _Pipe:
                 self.backlog = 0
                 await self._connection.send_packed_command(commands, check_health=False)
         except (OSError, exceptions.RedisError) as error:
-            self._end(_text(error))
+            self._owner.end(_text(error))
 
     async def _read(self) -> None:
         """While anything is unwanted, read for half of the time at most."""
@@ -215,22 +214,22 @@ class _Pipe:
         try:
             while data := await reader.read(_READ_MAX):
                 began = thread_time()
-                self._parser.feed(data)
+                self._parser.feed(data, self._unwanted())
                 worked += thread_time() - began
                 if worked >= TURN_FOR:
                     await asyncio.sleep(worked if self._unwanted() else 0)
                     worked = 0.0
         except (OSError, ValueError) as error:
-            self._end(_text(error))
+            self._owner.end(_text(error))
         else:
-            self._end("closed by the server")
+            self._owner.end("closed by the server")
 
     def _answered(self, reply: object) -> None:
         if reply == b"PONG" or (type(reply) is list and reply[0] == b"pong"):
             if self._pongs and not (pong := self._pongs.popleft()).done():
                 pong.set_result(None)
         else:
-            self._handle(reply)
+            self._owner.handle(reply)
 
 
 def _glob(pattern: str) -> str:

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
-from lifesigns.adapters.bus.skipping import WhatIsUnwanted, length_and_bytes, skip
+from lifesigns.adapters.bus.skipping import length_and_bytes, skip
+from lifesigns.ports import Unwanted
 
 LINE_MAX: Final = 64 * 1024
 """Bytes of a line: the longest is an error of the server."""
@@ -37,16 +38,15 @@ class Refusal(Exception):
 class ReplyParser:
     """Of one connection: messages that match a glob go to `take`, other replies to `answer`."""
 
-    def __init__(self, take: Take, answer: Callable[[object], None], unwanted: WhatIsUnwanted) -> None:
-        self._take, self._answer, self._unwanted = take, answer, unwanted
+    def __init__(self, take: Take, answer: Callable[[object], None]) -> None:
+        self._take, self._answer = take, answer
         self._buf = bytearray()
 
-    def feed(self, data: bytes) -> None:
-        """Read what has come. Raises `ValueError` if it is no RESP."""
+    def feed(self, data: bytes, unwanted: Unwanted | None = None) -> None:
+        """Read what has come, without the unwanted. Raises `ValueError` if it is no RESP."""
         buf = self._buf
         buf += data
         at = end = 0
-        unwanted = self._unwanted()
         while at < len(buf):
             if unwanted is not None:
                 at = skip(unwanted, _run_of(unwanted.subjects), _MARK, buf, at)

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+
 from lifesigns.errors import AdapterError
 from lifesigns.files import sync_folder, write_whole
 from lifesigns.ports import TooLarge
@@ -26,8 +28,7 @@ MB: Final = 1024 * 1024
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
+class Room(Struct, frozen=True):
     """The limits."""
 
     content_bytes: int = 64 * MB

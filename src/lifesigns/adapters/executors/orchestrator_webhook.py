@@ -6,13 +6,14 @@ without a decision means that it still thinks about it.
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from msgspec.structs import asdict
+
 from lifesigns.adapters.executors.webhook import Webhook, identity
-from lifesigns.core.effects import Escalate, Finding, Order
+from lifesigns.core.effects import Escalate, Order
 from lifesigns.core.signals import Decision, EscalationDecided, Signal
 from lifesigns.wire.codec import written
 
@@ -42,7 +43,7 @@ class OrchestratorWebhook:
         question = {
             **identity(order),
             "reason": order.reason,
-            "findings": [{**_fields(one), "since": written(one.since)} for one in order.findings],
+            "findings": [{**asdict(one), "since": written(one.since)} for one in order.findings],
             "options": list(Decision),
             "asked_at": written(order.at),
             "answer_by": written(order.answer_by),
@@ -71,7 +72,3 @@ class OrchestratorWebhook:
 
     async def close(self) -> None:
         await self._webhook.close()
-
-
-def _fields(finding: Finding) -> dict[str, Any]:
-    return {field.name: getattr(finding, field.name) for field in dataclasses.fields(finding)}

@@ -14,8 +14,9 @@ from __future__ import annotations
 import asyncio
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from lifesigns.adapters.executors.commands import inherited
 from lifesigns.core import templates
@@ -38,8 +39,7 @@ SERVER: Final = ("TMUX", "TMUX_TMPDIR")
 """tmux finds its server by these."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Pane:
+class _Pane(Struct, frozen=True):
     id: str
     mode: str
     dead: str

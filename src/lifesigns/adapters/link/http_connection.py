@@ -11,10 +11,11 @@ import asyncio
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from lifesigns.errors import AdapterError, UsageError
 from lifesigns.wire.addresses import exposure
@@ -27,8 +28,7 @@ BODY_MAX: Final = 8 * 1024 * 1024
 _PORTS: Final = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """The address of a hub."""
 
     url: str
@@ -62,8 +62,7 @@ class Target:
         return host if self.port == _PORTS["https" if self.secure else "http"] else f"{host}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """The status and body of an answer."""
 
     status: int

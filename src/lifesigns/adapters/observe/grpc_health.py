@@ -15,7 +15,7 @@ import logging
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, Final, Protocol
 
-from lifesigns.adapters.observe import grpc_otlp
+from lifesigns.adapters.observe import grpc_otlp, grpc_requests
 from lifesigns.adapters.observe.grpc_otlp import TakeBatch
 from lifesigns.core.health import Health
 from lifesigns.errors import AdapterError, UsageError
@@ -126,6 +126,7 @@ class GrpcHealth:
 
     async def Check(self, request: Any, context: Any) -> Any:  # noqa: N802
         """The current status of a service."""
+        grpc_requests.begin(context)
         status = self._status(request.service)
         if status == self._shapes.HealthCheckResponse.SERVICE_UNKNOWN:
             await context.abort(
@@ -136,9 +137,7 @@ class GrpcHealth:
     async def List(self, request: Any, context: Any) -> Any:  # noqa: N802
         """The status of all agents, if they are few, for callers that may see all. Asking about one agent takes its
         name."""
-        metadata = {
-            key: value for key, value in context.invocation_metadata() or () if isinstance(value, str)
-        }
+        metadata = grpc_requests.begin(context)
         if not self._hub.may_list(metadata.get("authorization", "")):
             detail = "List needs a token that sees all agents, as metadata authorization: Bearer <token>"
             await context.abort(self._grpc.StatusCode.UNAUTHENTICATED, detail)
@@ -152,6 +151,7 @@ class GrpcHealth:
 
     async def Watch(self, request: Any, context: Any) -> AsyncIterator[Any]:  # noqa: N802
         """The current status of a service, and each change."""
+        grpc_requests.begin(context)
         if sum(map(len, self._watchers.values())) >= WATCHERS_MAX:
             detail = f"{WATCHERS_MAX} watch already"
             await context.abort(self._grpc.StatusCode.RESOURCE_EXHAUSTED, detail)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+from lifesigns.adapters.observe import grpc_requests
+
 REQUEST_MAX: Final = 4 * 1024 * 1024
 """Bytes; the default of gRPC, and more than an exporter's batch takes."""
 OK: Final = "OK"
@@ -36,7 +38,7 @@ def handlers(grpc: Any, take: TakeBatch) -> tuple[Any, ...]:
 
 def _export(grpc: Any, take: TakeBatch, kind: str) -> Callable[[bytes, Any], Awaitable[bytes]]:
     async def export(request: bytes, context: Any) -> bytes:
-        said = {key: value for key, value in context.invocation_metadata() or () if isinstance(value, str)}
+        said = grpc_requests.begin(context)
         status, answer = await take(kind, request, said.get("authorization", ""))
         if status != OK:
             await context.abort(grpc.StatusCode[status], answer.decode())

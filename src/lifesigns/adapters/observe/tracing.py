@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, Protocol
 
+from msgspec import Struct
+
 from lifesigns.core.effects import Flip, Intervention, Rung, Stage
 from lifesigns.core.health import UNWELL
 from lifesigns.errors import UsageError
@@ -38,8 +40,7 @@ log: Final = logging.getLogger("lifesigns.observe")
 Attributes = Mapping[str, str | int | float | bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Ids:
+class Ids(Struct, frozen=True):
     """A trace, and a span in it."""
 
     trace: int

@@ -6,15 +6,15 @@ The SQL has only the conditions that are set, so that the database can choose th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from lifesigns.adapters.store.values import countable, escaped
 from lifesigns.ports import Event
 
 
-@dataclass(frozen=True, slots=True)
-class EventFilter:
+class EventFilter(Struct, frozen=True):
     """The arguments of `Store.events`."""
 
     after: int

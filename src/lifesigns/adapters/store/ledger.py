@@ -7,14 +7,14 @@ number 5 were stored before number 4, number 4 would later be skipped as already
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from lifesigns.errors import AdapterError, Bug, Deposed
 from lifesigns.ports import Commit
 
 
-@dataclass(frozen=True, slots=True)
-class Ledger:
+class Ledger(Struct, frozen=True):
     """How far a store is written: the epoch of its hub, the last commit and the last event."""
 
     epoch: int

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate, islice
 from typing import Final
+
+from msgspec.structs import astuple, replace
 
 from lifesigns.adapters.store.event_filter import EventFilter
 from lifesigns.adapters.store.ledger import Ledger, check_turn, next_ledger, taken_over
@@ -86,16 +88,28 @@ class MemoryStore:
         found = list(kept.beliefs.values()) if beliefs else []
         return StoredState(self._epoch, kept.ledger.commit, kept.ledger.event, found, oldest_first)
 
-    async def renew(self, name: str, url: str, version: str) -> Sequence[HubRow]:
+    async def renew(
+        self, name: str, url: str, version: str, zone: str = "", copied: int = -1
+    ) -> Sequence[HubRow]:
         """Raise the beat of this hub, and see the others."""
         self._refuse_if_closed()
         kept = self._kept
         before, epoch = kept.hubs.get(name, (HubRow(name, 0, url, version, leads=False), -1))
-        kept.hubs[name] = replace(before, beat=before.beat + 1, url=url, version=version), epoch
+        kept.hubs[name] = (
+            replace(before, beat=before.beat + 1, url=url, version=version, zone=zone, copied=copied),
+            epoch,
+        )
         self._hub, self._epoch_seen = name, kept.ledger.epoch
         return [
             replace(row, leads=epoch == kept.ledger.epoch) for _, (row, epoch) in sorted(kept.hubs.items())
         ]
+
+    async def drain(self, name: str, *, drained: bool = True) -> None:
+        """Tell a hub to hand over, and not to judge; or that it may."""
+        self._refuse_if_closed()
+        if name in self._kept.hubs:
+            row, epoch = self._kept.hubs[name]
+            self._kept.hubs[name] = replace(row, drained=drained), epoch
 
     async def release(self, name: str) -> None:
         """Delete the row of a hub."""

@@ -15,7 +15,6 @@ from lifesigns.adapters.store.postgres_line import Connection, PostgresLine, mig
 from lifesigns.adapters.store.rows import Row, hub_of
 from lifesigns.adapters.store.sql import migrations
 from lifesigns.adapters.store.sql_store import BELIEFS_AT_ONCE, Batch, Script, ScriptRun, SqlStore, Statement
-from lifesigns.adapters.store.values import escaped
 from lifesigns.ports import HubRow
 
 ANSWER_FOR: Final = 10.0
@@ -61,8 +60,7 @@ class PostgresStore(SqlStore):
         await self._reading.close()
         await self._writing.close()
 
-    def _renewal(self, name: str, url: str, version: str) -> Script[tuple[int, list[HubRow]]]:
-        values = (escaped(name), escaped(url), version)
+    def _renewal(self, values: Row) -> Script[tuple[int, list[HubRow]]]:
         rows = yield Statement(self._sql["renew_and_list_hubs"], values)
         return rows[0][0], [hub_of(row) for row in rows]
 

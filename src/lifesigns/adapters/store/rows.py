@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any
 
+from msgspec.structs import replace
+
 from lifesigns.adapters.store.sampling import MINUTE, hour_of
 from lifesigns.adapters.store.values import INT_MAX, countable, escaped, unescaped
 from lifesigns.ports import (
@@ -75,8 +77,8 @@ def order_of(row: StoredRow) -> StoredOrder:
 
 def hub_of(row: StoredRow) -> HubRow:
     """The hub of a row; the first column is the epoch of the store."""
-    _, name, beat, url, version, leads = row
-    return HubRow(unescaped(name), beat, unescaped(url), version, bool(leads))
+    _, name, beat, url, version, zone, copied, drained, leads = row
+    return HubRow(unescaped(name), beat, unescaped(url), version, bool(leads), zone, copied, bool(drained))
 
 
 def chunk_of(row: StoredRow) -> Chunk:
@@ -130,7 +132,8 @@ def token_row(token: StoredToken) -> Row:
 def sample_of(row: StoredRow, every: int) -> Sample:
     """The sample of a row; `every` tells minutes from hours."""
     number, agent_id, *numbers = row
-    return Sample(unescaped(agent_id), float(number * every), *numbers)
+    sample = Sample(unescaped(agent_id), float(number * every), *numbers)
+    return sample if sample.status is None else replace(sample, status=unescaped(sample.status))
 
 
 def hour_rows(hour: int, existing: Iterable[Row], minutes: Iterable[Row]) -> list[Row]:
@@ -158,6 +161,10 @@ def _audit_row(record: AuditRecord) -> Row:
     return (record.n, record.event_id, record.at, *whom, record.leaf, record.entry)
 
 
+def _counted(value: int | None) -> int | None:
+    return None if value is None else countable(value)
+
+
 def _minute_rows(samples: Iterable[Sample]) -> list[Row]:
     """Keyed by the number of minutes since 1970 and the agent, in this order; of duplicates, the later."""
     by_key: dict[tuple[int, str], Row] = {}
@@ -170,8 +177,11 @@ def _minute_rows(samples: Iterable[Sample]) -> list[Row]:
             sample.load,
             sample.cpu_percent,
             sample.memory_mb,
-            None if sample.tokens is None else countable(sample.tokens),
+            _counted(sample.tokens),
             sample.cost_usd,
-            None if sample.errors is None else countable(sample.errors),
+            _counted(sample.errors),
+            None if sample.status is None else escaped(sample.status),
+            *map(_counted, (sample.tasks, sample.capacity, sample.tasks_completed, sample.tasks_failed)),
+            sample.uptime_s,
         )
     return [by_key[key] for key in sorted(by_key)]

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
 
 from lifesigns.errors import AdapterError
 
@@ -24,8 +25,7 @@ _typed_row = re.compile(r"VALUES \((\$1::[^)]+)\)")
 Dialect: TypeAlias = Literal["sqlite", "postgres"]
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(Struct, frozen=True):
     """One step of the database's schema."""
 
     number: int

@@ -187,11 +187,19 @@ class SqlStore(ABC):
         self._epoch = stored.epoch
         return stored
 
-    async def renew(self, name: str, url: str, version: str) -> Sequence[HubRow]:
+    async def renew(
+        self, name: str, url: str, version: str, zone: str = "", copied: int = -1
+    ) -> Sequence[HubRow]:
         """Raise the beat of this hub, and see the others."""
-        self._epoch_seen, rows = await self._write_beside(self._renewal(name, url, version))
+        self._epoch_seen, rows = await self._write_beside(
+            self._renewal((escaped(name), escaped(url), version, zone, copied))
+        )
         self._hub = name
         return rows
+
+    async def drain(self, name: str, *, drained: bool = True) -> None:
+        """Tell a hub to hand over, and not to judge; or that it may."""
+        await self._write_beside(self._change("drain_hub", (escaped(name), drained)))
 
     async def release(self, name: str) -> None:
         """Delete the row of a hub."""
@@ -358,8 +366,8 @@ class SqlStore(ABC):
         orders = [order_of(row) for row in (yield Statement(self._sql["orders"]))]
         return StoredState(ledger.epoch, ledger.commit, ledger.event, beliefs, orders)
 
-    def _renewal(self, name: str, url: str, version: str) -> Script[tuple[int, list[HubRow]]]:
-        yield Statement(self._sql["renew_hub"], (escaped(name), escaped(url), version))
+    def _renewal(self, values: Row) -> Script[tuple[int, list[HubRow]]]:
+        yield Statement(self._sql["renew_hub"], values)
         rows = yield Statement(self._sql["hubs"])
         return rows[0][0], [hub_of(row) for row in rows]
 

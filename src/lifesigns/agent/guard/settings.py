@@ -7,8 +7,9 @@ A breaker's defaults are those of a policy: `breakers` has some names of its own
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import asdict
 
 from lifesigns.core.policy import BreakerPolicy, Policy
 from lifesigns.errors import UsageError

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from lifesigns.agent.monitor.processes import ProcessAttachment
 from lifesigns.agent.monitor.watched import WatchedAgent
@@ -61,8 +62,7 @@ CODES: Final[Mapping[Kind, str]] = {
 """Of findings, for programs: the two words of seed 000. Every other finding goes by the name of its kind."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentMetrics:
+class AgentMetrics(Struct, frozen=True):
     """The counts of one agent. `uptime` is of this life, the counts are of all lives under this name."""
 
     agent_name: str
@@ -78,8 +78,7 @@ class AgentMetrics:
     disconnection_count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """One change of an agent's health. What does not apply is None."""
 
     name: str

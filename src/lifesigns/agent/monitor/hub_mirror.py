@@ -11,8 +11,9 @@ import os
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from lifesigns.agent.sender.beat_builder import BeatBuilder
 from lifesigns.agent.sender.relay import Relay

@@ -12,8 +12,9 @@ import logging
 import queue
 import threading
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from lifesigns.agent.monitor.events import EVERYTHING, KNOWN, Event
 from lifesigns.agent.monitor.tasks import running_loop
@@ -28,8 +29,7 @@ WAITING_MAX: Final = 100_000
 are dropped, and that is logged."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listener:
+class Listener(Struct, frozen=True):
     """A callback, and the loop it belongs to if it was registered on one."""
 
     event: str

@@ -16,9 +16,10 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Self
+
+from msgspec.structs import asdict, replace
 
 from lifesigns.agent.identity import new_incarnation
 from lifesigns.agent.monitor.attachment import Ending
@@ -375,7 +376,7 @@ def _promised(policy: Policy, beats_every: float) -> dict[str, Any]:
 
 def _spelled_out(silence: SilencePolicy) -> dict[str, Any]:
     """All values, for an agent whose policy differs from the book's."""
-    return {f.name: getattr(silence, f.name) for f in fields(silence) if f.init}
+    return asdict(silence)
 
 
 def _mute_all() -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Mapping
-from dataclasses import replace
 from math import inf
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from lifesigns.agent.monitor.attachment import Attachment, Ending
 from lifesigns.agent.reporting import Reporting
@@ -171,6 +172,26 @@ class WatchedAgent(Reporting):
 
     # --- reports ----------------------------------------------------------------------------------------------
 
+    def status(self, status: str | None) -> None:
+        super().status(status)
+        self._changed()
+
+    def load(self, load: float | None) -> None:
+        super().load(load)
+        self._changed()
+
+    def capacity(self, tasks: int | None) -> None:
+        super().capacity(tasks)
+        self._changed()
+
+    def phase(self, phase: str | None) -> None:
+        super().phase(phase)
+        self._changed()
+
+    def metadata(self, **values: object) -> None:
+        super().metadata(**values)
+        self._changed()
+
     def tokens(self, tokens_in: int = 0, tokens_out: int = 0, cost: float = 0.0) -> None:
         self._scope.tell(
             ModelFinished,
@@ -196,6 +217,7 @@ class WatchedAgent(Reporting):
         return self._builder
 
     def _changed(self) -> None:
+        """Its next beat is one that we make, and has something new to carry."""
         self._refresh_beat()
         self._rounds.beat(self)
 

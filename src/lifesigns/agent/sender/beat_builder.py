@@ -96,7 +96,7 @@ class BeatBuilder:
     @property
     def task(self) -> str | None:
         """The task it took last."""
-        return next(reversed(list(self.tasks)), None)
+        return next(reversed(list(self.tasks)), None) if self.tasks else None
 
     def take_task(self, task_id: str) -> None:
         self.tasks[task_id] = None
@@ -229,7 +229,7 @@ def _shown(moment: float | None) -> str | None:
 def text(value: object) -> str:
     """A short text within the wire's limits."""
     said = value if isinstance(value, str) else str(value)
-    if len(said) * 4 <= TEXT_MAX and said.isascii():
+    if said.isascii() and len(said) <= TEXT_MAX:
         return said
     return said.encode("utf-8", "replace")[:TEXT_MAX].decode("utf-8", "ignore")
 

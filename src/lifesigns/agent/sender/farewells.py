@@ -18,9 +18,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from lifesigns import wire
 from lifesigns.core.signals import AgentLeft, ProcessExited, Report, TerminationDone
@@ -37,8 +38,7 @@ FORGOTTEN_AFTER: Final = 7 * 24 * 3600.0
 """A hub forgets an agent long before this."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpooledReports:
+class SpooledReports(Struct, frozen=True):
     """The last reports of one life, and their file."""
 
     path: Path

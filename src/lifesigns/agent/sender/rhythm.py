@@ -12,10 +12,11 @@ one grid, so that they wake the process once and go out as one message.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from math import floor, isfinite
 from typing import Any, Final
+
+from msgspec import Struct
 
 from lifesigns.core.policy import Policy
 from lifesigns.core.profiles import DEFAULT_PROFILE, PROFILES, profile
@@ -35,8 +36,7 @@ ROOM: Final = 1.5
 """A slow rhythm stays this factor below the suspicion: one late beat of an idle agent must not raise one."""
 
 
-@dataclass(frozen=True, slots=True)
-class BeatRhythm:
+class BeatRhythm(Struct, frozen=True):
     """The rhythm an agent promised, and how long its policy waits for a beat."""
 
     interval: float

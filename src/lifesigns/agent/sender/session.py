@@ -13,9 +13,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
+
+from msgspec import Struct
 
 from lifesigns.agent import identity
 from lifesigns.agent.probe import LoopProbe
@@ -46,8 +47,7 @@ class Track(StrEnum):
     REPORTS = "reports"
 
 
-@dataclass(frozen=True, slots=True)
-class Alert:
+class Alert(Struct, frozen=True):
     """Sending fails, or works again (`well`)."""
 
     agent_id: str
@@ -59,8 +59,7 @@ class Alert:
     """Seconds without a hub's answer; 0 in the alert about the first failures, and when sending works again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stats:
+class Stats(Struct, frozen=True):
     """How sending went so far."""
 
     sent: int
@@ -160,7 +159,8 @@ class AgentSession:
         if self.mute or relay is None or self.leaving_by is not None:
             return
         self._append(report)
-        self._note_activity()
+        if self._mark_active is not None:
+            self._note_activity()
         if not relay.rung:
             relay.ring()
 
@@ -195,7 +195,8 @@ class AgentSession:
     def leave_farewell(self) -> None:
         """Leave the unsent reports about its end for the next process that reaches the hub. Any thread; twice is harmless."""
         if self._relay is not None and not self.mute:
-            self._relay.farewells.leave([*self._under_way, *list(self._reports)])
+            waiting = list(self._reports)  # First: what is taken meanwhile is under way then.
+            self._relay.farewells.leave([*self._under_way, *waiting])
 
     def beat_faster(self) -> None:
         """The hub asks about this agent, or it is unwell: beat faster for a while."""
@@ -283,19 +284,24 @@ class AgentSession:
     def take(self, most: int) -> list[Report]:
         """The oldest reports, up to a checkpoint's state: that is uploaded first, and later reports wait for it."""
         taken: list[Report] = []
+        self._under_way = taken
         while self._reports and len(taken) < most:
             try:
-                report = self._reports.popleft()
+                # At every moment it is in one of the two: its agent's thread may leave a farewell right now.
+                taken.append(self._reports[0])
+                taken[-1] = report = self._reports.popleft()
             except IndexError:
                 break  # A full queue dropped its oldest at this very time.
             if not isinstance(report, SavedState):
-                taken.append(report)
-            elif report not in self._fates:
+                continue
+            if report not in self._fates:
                 self._reports.appendleft(report)
+                del taken[-1]
                 break
-            elif not self._fates.pop(report):
-                taken.append(report.saved)
-        self._under_way = taken
+            if self._fates.pop(report):
+                del taken[-1]
+            else:
+                taken[-1] = report.saved
         return taken
 
     def carried(self) -> None:

@@ -13,8 +13,9 @@ import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 from lifesigns.agent.sender.callbacks import until_done
 
@@ -25,8 +26,7 @@ Ending = Literal["task", "process", "word"]
 """What ends an agent: its asyncio task is cancelled, its process gets SIGTERM, or it gets the request and ends by itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """Why the agent shall end, and how long it may take to save."""
 
     order_id: str

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 if sys.platform != "win32":
     import resource
@@ -16,8 +17,7 @@ _MB: Final = 1024.0 * 1024.0
 _STATM: Final = Path("/proc/self/statm")
 
 
-@dataclass(frozen=True, slots=True)
-class Vitals:
+class Vitals(Struct, frozen=True):
     """One measurement. None where the platform does not say, or there is nothing to compare with yet."""
 
     cpu_percent: float | None = None

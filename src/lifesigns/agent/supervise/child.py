@@ -13,10 +13,10 @@ import shutil
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 import psutil
+from msgspec import Struct
 
 from lifesigns.errors import LifesignsError
 
@@ -24,8 +24,7 @@ PYTHON_IGNORES: Final = (signal.SIGPIPE, signal.SIGXFSZ)
 """Python ignores these signals; a child must get them with their defaults, like every other program."""
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(Struct, frozen=True):
     """How a process ended: with a status, or by a signal."""
 
     status: int | None = None

@@ -6,16 +6,15 @@ A process is its pid *and* its start time: a pid alone may belong to another pro
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+from msgspec import Struct
 
 MEGABYTE = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessFacts:
+class ProcessFacts(Struct, frozen=True):
     """One look at a process tree."""
 
     cpu_percent: float | None

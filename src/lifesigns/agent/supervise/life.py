@@ -8,11 +8,11 @@ import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import psutil
+from msgspec import Struct
 
 from lifesigns.agent.identity import ACTIVE, new_incarnation
 from lifesigns.agent.supervise import prompts
@@ -54,8 +54,7 @@ LOOK_EVERY: Final = 0.05
 """How often we check, during an end, whether all processes are gone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Handoff:
+class Handoff(Struct, frozen=True):
     """What a life gets from the previous one, or from a hub."""
 
     attempt: int = 1

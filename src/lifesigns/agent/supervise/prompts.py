@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from lifesigns.agent.supervise.reads_input import ReadsInput
 
@@ -33,8 +34,7 @@ _CHOICE: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Screen:
+class Screen(Struct, frozen=True):
     """The end of a program's output, and its terminal."""
 
     lines: Sequence[str]

@@ -14,8 +14,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from lifesigns.agent.sender.beat_builder import BeatBuilder
 from lifesigns.agent.sender.relay import Relay

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from lifesigns.agent.supervise.tail import CONTROL
 from lifesigns.core.digests import steady
@@ -51,8 +52,7 @@ class Novelty(StrEnum):
     REPEATED_ERROR = "repeated_error"
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Struct, frozen=True):
     """The result of one look at the output, and the line that shows it."""
 
     novelty: Novelty

@@ -7,9 +7,10 @@ child is quarantined.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from lifesigns.agent.supervise.settings import Restart, RestartPolicy
 
@@ -25,8 +26,7 @@ class Next(StrEnum):
     QUARANTINE = "quarantine"
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """What follows, after how long, and which restart of how many it is."""
 
     next: Next

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct, field
 
 from lifesigns.core.policy import MINUTE
 
@@ -35,8 +36,7 @@ class Verbosity(StrEnum):
     JSON = "json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RestartPolicy:
+class RestartPolicy(Struct, frozen=True, kw_only=True):
     """How often and how soon to restart a child."""
 
     when: Restart = Restart.NEVER
@@ -51,8 +51,7 @@ class RestartPolicy:
     """As the core's respawn policy has them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True):
     """One supervision. All durations are seconds."""
 
     command: tuple[str, ...]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from lifesigns.core.effects import (
     Effect,
@@ -22,8 +23,7 @@ from lifesigns.core.health import UNWELL, Doing, Health
 from lifesigns.events.catalogue import HEALTH_STATE_CHANGED, NEEDS_HUMAN, NUDGE_SENT
 
 
-@dataclass(frozen=True, slots=True)
-class StatusMessage:
+class StatusMessage(Struct, frozen=True):
     """A message. A `minor` one appears only on request."""
 
     type: str

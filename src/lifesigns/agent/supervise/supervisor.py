@@ -15,9 +15,10 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from lifesigns.agent.service_manager import ServiceManager
 from lifesigns.agent.supervise import facts, status_messages

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct
+
 from lifesigns.core.digests import digest, fingerprint
 from lifesigns.core.policy import LoopingPolicy
 from lifesigns.core.signals import ToolFinished
@@ -20,6 +22,9 @@ NAME_MAX: Final = 64
 
 NO_ARGS: Final = digest(None, exact=True)
 """The arguments of a call whose author named none."""
+
+BACKLOG: Final = 10.0
+"""For so long after its return, or after its first word, an agent may send reports that it could not send before."""
 
 GAP: Final = "\x1f"
 ERROR: Final = "!"
@@ -81,8 +86,7 @@ class CallHistory:
     """Up to when what is heard may have waited for us or for the agent's link: nobody knows the time between such calls."""
 
 
-@dataclass(frozen=True, slots=True)
-class PastCall:
+class PastCall(Struct, frozen=True):
     """A call as the tape has it: names and digests, no contents. All but the moment are empty where it cannot be compared."""
 
     at: float
@@ -161,6 +165,11 @@ def outcome_known(rkey: str) -> bool:
     return not rkey.endswith(GAP + UNKNOWN)
 
 
+def brought_nothing_new(history: CallHistory) -> bool:
+    """Whether the last call was a poll, or the same as the one before it with the same outcome."""
+    return history.polling_since is not None or history.matched[:1] > [0]
+
+
 def barren_repeats(history: CallHistory, rkey: str, window: int = 0) -> int:
     """How often a call is among the last ones without anything new in between; the first time counts."""
     marks = [m for r, m in zip(history.rkeys[-window:], history.marks[-window:], strict=True) if r == rkey]
@@ -230,6 +239,8 @@ def _follow_periods(history: CallHistory, rkey: str, periods: int) -> None:
 def _follow_often(history: CallHistory, rkey: str, policy: LoopingPolicy) -> None:
     """Keep the culprit of `recent` for as long as it fills the window, so that it does not flap; one that is stuck takes its place."""
     culprit, enough, stuck = history.often, policy.recent_notice, policy.recent_stuck
+    if not culprit and not rkey:
+        return
     repeats = barren_repeats(history, culprit or rkey)
     if not culprit:
         found = rkey if repeats >= enough else ""

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
+from msgspec import Struct
+
 from lifesigns.core.effects import Finding, Kind, Severity
 from lifesigns.core.policy import Policy
 from lifesigns.core.words import duration
@@ -65,8 +67,7 @@ class Trend:
         self.beats, self.heard_at = beats, heard_at
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
+class Course(Struct, frozen=True):
     """A steady rise: from where to where, how steadily, and its slope for each window."""
 
     first: float
@@ -114,11 +115,11 @@ def _take_memory(trend: Trend, memory_mb: float) -> None:
 
 def is_idle(trend: Trend, policy: Policy) -> bool:
     """Whether a full series gives no more reason to follow: it can begin anew."""
-    usual = policy.silence.interval * SLOW
     return (
         len(trend.gaps) >= POINTS_MAX
         and not any(trend.errors)
-        and max(trend.gaps) <= usual
+        # A rhythm that is slow and steady gets no slower. If it does one day, a late beat says so.
+        and max(trend.gaps) <= SLOW * max(policy.silence.interval, trend.gaps[0])
         and (not trend.memory or max(trend.memory) < memory_from(policy))
     )
 

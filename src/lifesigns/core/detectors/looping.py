@@ -195,7 +195,10 @@ def _recent(history: CallHistory, policy: LoopingPolicy) -> Finding | None:
     text = f"{repeats} of the last {window} calls were {tool} with the same arguments and outcome"
     level = _STUCK if repeats >= policy.recent_stuck else _DEGRADED
     found = _finding(history, history.often_since, text, level, repeats=repeats, window=window, tool=tool)
-    return tempered(found, history, policy, repeats - 1, window - history.rkeys.index(history.often))
+    since = window - history.rkeys.index(history.often)
+    # Work that came after the last of them makes no loop of a wait.
+    after = history.rkeys[::-1].index(history.often)
+    return tempered(found, history, policy, repeats - 1, since, after=after)
 
 
 def _failing(history: CallHistory, policy: LoopingPolicy) -> Finding | None:

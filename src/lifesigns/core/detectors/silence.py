@@ -18,6 +18,7 @@ from lifesigns.core.agent import DECLARED, Agent
 from lifesigns.core.effects import Finding, Kind, Severity
 from lifesigns.core.health import BUSY_WORD, Doing
 from lifesigns.core.policy import SilencePolicy
+from lifesigns.core.second_opinion import NO_DOUBT, Doubt
 from lifesigns.core.words import duration, times
 
 MEMORY: Final = 32
@@ -44,8 +45,9 @@ TERMS_MAX: Final = 64
 UNANSWERED_MAX: Final = 1e-4
 """We ping a healthy agent on a lossy line so often that all its answers get lost at most this often."""
 
-LATE: Final = 0.1
-"""A lesson that is later than expected by this part of an interval is worth a closer look (`Watching.ripen`)."""
+LATE: Final = 0.05
+"""Beats that come so much more rarely than those before are worth a closer look (`Watching.act_on_due`). The mean over
+a lesson says so; a single late beat is jitter."""
 
 LOSSES_MIN: Final = 3
 """One or two missing beats say nothing about the line."""
@@ -76,6 +78,8 @@ def learn(agent: Agent, seq: int | None, now: float) -> None:
         return
     error = now - agent.expected_at - (steps - 1) * interval
     agent.taught_at, agent.taught_seq, agent.taught_beat = now, seq, beats
+    if passed > (1.0 + LATE) * steps * interval:
+        agent.slowing = True
     if abs(error) > OUTAGE * interval:
         # Or the sender has another rhythm now. We learn it from here on, and until we have heard as many beats as the
         # prediction remembers, only the fixed rule holds.
@@ -85,8 +89,6 @@ def learn(agent: Agent, seq: int | None, now: float) -> None:
         return
     if steps > heard:
         agent.lost += steps - heard
-    if error > LATE * interval:
-        agent.slowing = True
     agent.lessons = lessons = agent.lessons + 1
     agent.lateness2 += error * error
     weight = 1.0 / lessons if lessons < MEMORY else 1.0 / MEMORY
@@ -231,9 +233,12 @@ def pings(agent: Agent, policy: SilencePolicy) -> int:
     pings and answers get lost as often. The time it has to answer stays the same (`ping_wait`)."""
     if agent.lost < LOSSES_MIN or policy.pings == 1:
         return policy.pings
+    most = PINGS_GROWTH_MAX * policy.pings
     carried = agent.beats / (agent.beats + agent.lost)
-    needed = ceil(log(UNANSWERED_MAX) / log(1.0 - carried * carried))
-    return min(max(policy.pings, needed), PINGS_GROWTH_MAX * policy.pings)
+    unanswered = 1.0 - carried * carried
+    if unanswered == 1.0:  # Its new life has not beaten yet, or nearly all was lost.
+        return most
+    return min(max(policy.pings, ceil(log(UNANSWERED_MAX) / log(unanswered))), most)
 
 
 def ping_wait(agent: Agent, asked: int, policy: SilencePolicy) -> float:
@@ -243,6 +248,12 @@ def ping_wait(agent: Agent, asked: int, policy: SilencePolicy) -> float:
     if asked >= planned or planned == policy.pings:
         return policy.ping_wait
     return policy.ping_wait * (policy.pings - 1) / (planned - 1)
+
+
+def answer_within(agent: Agent, asked: int, policy: SilencePolicy) -> float:
+    """How long all pings from this one on have to be answered: the verdict comes then."""
+    last = max(asked, pings(agent, policy))
+    return sum(ping_wait(agent, number, policy) for number in range(asked, last + 1))
 
 
 def phi(agent: Agent, now: float) -> float:
@@ -259,22 +270,24 @@ def missed(agent: Agent, now: float) -> int:
     return max(0, int((now - agent.heard_at) / agent.interval)) if agent.interval else 0
 
 
-def finding(agent: Agent, asked: int, now: float, *, over: bool) -> Finding:
-    """The silence in words; `over` means all pings went unanswered."""
+def finding(agent: Agent, asked: int, now: float, *, over: bool, doubt: Doubt = NO_DOUBT) -> Finding:
+    """The silence in words; `over` means all pings went unanswered. It proves nothing while somebody else may hear the
+    agent."""
     silent_for = now - agent.heard_at
     return Finding(
         Kind.SILENCE,
         agent.heard_at,
         Severity.DISCONNECTED if over else Severity.DEGRADED,
         f"Nothing heard for {duration(silent_for)} (a beat is expected every "
-        f"{duration(agent.interval)}); pinged {times(asked)} without an answer.",
+        f"{duration(agent.interval)}); pinged {times(asked)} without an answer.{doubt.sentence}",
         {
             "silent_for": round(silent_for, 3),
             "interval": round(agent.interval, 3),
             "missed": missed(agent, now),
             "pings": asked,
+            **doubt.numbers,
         },
-        conclusive=over,
+        conclusive=over and not any(doubt),
     )
 
 

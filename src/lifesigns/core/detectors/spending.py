@@ -3,7 +3,7 @@
 Caps are the user's word: the soft part of one warns, reaching it is conclusive. The spike is a one-sided
 CUSUM over tokens per minute in units of the agent's own standard deviation: it notices a lasting change
 quickly and forgets a single burst. It is weak evidence, and a change of pace is none: more tool calls explain more
-tokens, a new task has habits of its own, and what has lasted for an hour is a habit.
+tokens, a new task has habits of its own, waiting shows no pace of work, and what has lasted for an hour is a habit.
 """
 
 from __future__ import annotations
@@ -31,11 +31,19 @@ CALLS_MIN: Final = 0.5
 
 
 def spend(
-    spending: Spending, tokens: int, cost: float, policy: SpendingPolicy, now: float, calls: int
+    spending: Spending,
+    tokens: int,
+    cost: float,
+    policy: SpendingPolicy,
+    now: float,
+    calls: int,
+    *,
+    waits: bool = False,
 ) -> None:
-    """The agent used some more; `calls` is how many tool calls its life has seen."""
+    """The agent used some more; `calls` is how many tool calls its life has seen, `waits` whether the last ones brought
+    nothing new."""
     _turn_hour(spending, now)
-    _turn_minute(spending, policy, now, calls)
+    _turn_minute(spending, policy, now, calls, waits=waits)
     _add(spending, tokens, cost)
 
 
@@ -86,7 +94,7 @@ def _unlearn(spending: Spending) -> None:
 def examine(spending: Spending, policy: SpendingPolicy, now: float) -> Finding | None:
     """The worst there is to say about this agent's spending."""
     warning = None
-    for name, used, cap, unit in _caps(spending, policy):
+    for name, used, cap, unit in _caps(spending, policy) if _has_caps(policy) else ():
         if used >= cap:
             return _cap_finding(name, used, cap, unit, now, reached=True)
         if used >= policy.soft * cap:
@@ -140,7 +148,7 @@ def _turn_hour(spending: Spending, now: float) -> None:
         spending.hour_tokens, spending.hour_cost = 0, 0.0
 
 
-def _turn_minute(spending: Spending, policy: SpendingPolicy, now: float, calls: int) -> None:
+def _turn_minute(spending: Spending, policy: SpendingPolicy, now: float, calls: int, *, waits: bool) -> None:
     """Close the minutes that are over. Quiet minutes count, but no more than the baseline's memory."""
     if not spending.minute_at:
         spending.minute_at, spending.calls = now, calls
@@ -148,15 +156,19 @@ def _turn_minute(spending: Spending, policy: SpendingPolicy, now: float, calls: 
     over = int((now - spending.minute_at) // MINUTE)
     if not over:
         return
-    _sample(spending, float(spending.minute_tokens), max(0, calls - spending.calls) / over, policy, now)
+    made = max(0, calls - spending.calls) / over
+    _sample(spending, float(spending.minute_tokens), made, policy, now, waits=waits)
     for _ in range(min(over - 1, 60)):
         spending.drift = max(0.0, spending.drift - policy.spike_slack)
     spending.minute_tokens, spending.calls = 0, calls
     spending.minute_at += over * MINUTE
 
 
-def _sample(spending: Spending, tokens: float, calls: float, policy: SpendingPolicy, now: float) -> None:
-    """One minute in which tokens were used: first judged by the baseline, then part of it."""
+def _sample(
+    spending: Spending, tokens: float, calls: float, policy: SpendingPolicy, now: float, *, waits: bool
+) -> None:
+    """One minute in which tokens were used: first judged by the baseline, then part of it, unless the agent only waited:
+    who looks whether a job is done would seem to run away when it goes back to work."""
     if spending.samples >= policy.spike_min_samples:
         usual = spending.mean * max(1.0, calls / max(spending.calls_mean, CALLS_MIN))
         spread = max(sqrt(spending.variance), SPREAD_MIN * spending.mean, 1.0)
@@ -168,6 +180,8 @@ def _sample(spending: Spending, tokens: float, calls: float, policy: SpendingPol
             if now - spending.drift_since < HOUR:
                 return  # A runaway must not become its own baseline; a new pace must.
             _unlearn(spending)
+    if waits:
+        return
     spending.samples += 1
     weight = max(1 / spending.samples, FORGET)
     change = tokens - spending.mean

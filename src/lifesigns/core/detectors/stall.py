@@ -109,7 +109,7 @@ def _excused_until(at: float, work: Work, due: Due) -> float:
     """
     excused, longest = at, 0.0
     for call in sorted(work.calls.values(), key=lambda call: call.started_at):
-        if call.started_at < excused < (end := due(call.started_at, call.bound)):
+        if call.started_at < excused < (end := due(call.started_at, call.may_take)):
             excused, longest = end, max(longest, end - call.started_at)
     return min(excused, at + longest)
 
@@ -131,12 +131,12 @@ def _rules(agent: Agent, work: Work, policy: StallPolicy) -> Iterator[Rule]:
 def calls_end_at(work: Work) -> float:
     """When the last open call exceeds its bound if nothing more happens."""
     call = _last_call(work)
-    return _hanging_since(call, work) + call.bound
+    return _hanging_since(call, work) + call.may_take
 
 
 def _last_call(work: Work) -> Call:
     """The open call that may take longest. While a call is within its bound, it excuses the agent."""
-    return max(work.calls.values(), key=lambda call: _hanging_since(call, work) + call.bound)
+    return max(work.calls.values(), key=lambda call: _hanging_since(call, work) + call.may_take)
 
 
 def _hanging_since(call: Call, work: Work) -> float:
@@ -159,7 +159,7 @@ def _long_call(work: Work) -> Rule:
     since = _hanging_since(call, work)
     said = "has been running" if since == call.started_at else "has not ended, and nothing else was done"
     text = f"{call.what} {said} for {{}}, longer than its bound of {duration(call.bound)}."
-    return Rule(Kind.LONG_CALL, since, call.bound, Severity.STUCK, text)
+    return Rule(Kind.LONG_CALL, since, call.may_take, Severity.STUCK, text)
 
 
 def _last_activity_at(work: Work) -> float:
@@ -180,7 +180,7 @@ def _checkpoint_rules(work: Work, policy: StallPolicy, until: float = NEVER) -> 
         (policy.checkpoint_degraded_after, Severity.DEGRADED),
         (policy.checkpoint_stuck_after, Severity.STUCK),
     ):
-        yield Rule(Kind.NO_CHECKPOINT, since, wait + work.excused, severity, text, until)
+        yield Rule(Kind.NO_CHECKPOINT, since, wait + work.excused + work.unheard, severity, text, until)
 
 
 def _progress_rules(work: Work, policy: StallPolicy) -> Iterator[Rule]:

@@ -6,9 +6,10 @@ In a real loop model calls fill the time between identical calls; who polls slee
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Final
+
+from msgspec.structs import replace
 
 from lifesigns.core.detectors.call_history import NAME_MAX, CallHistory
 from lifesigns.core.detectors.error_kinds import is_infrastructure
@@ -84,9 +85,11 @@ def tempered(
     turns: int,
     calls: int,
     period: int = 1,
+    after: int = 0,
 ) -> Finding:
-    """A finding about the last `calls`, which took so many turns: no more than its waits allow."""
-    if waits(history, policy, turns, calls, period):
+    """A finding about the last `calls`, which took so many turns: no more than its waits allow. With the very last, which
+    came `after` them, or without: work after a wait makes no loop of it, and neither does a wait that goes on between work."""
+    if any(waits(history, policy, turns, calls, period, cut) for cut in (0, after)):
         return _waiting(finding, history, policy, turns + 1)
     polled = history.polled_at is not None and finding.since < history.polled_at
     if polled and history.times[-1] - finding.since < policy.polling_for + history.slept_for:
@@ -94,16 +97,19 @@ def tempered(
     return finding
 
 
-def waits(history: CallHistory, policy: LoopingPolicy, turns: int, calls: int, period: int) -> bool:
+def waits(
+    history: CallHistory, policy: LoopingPolicy, turns: int, calls: int, period: int, after: int = 0
+) -> bool:
     """Whether the time of these calls is mostly time between them. Only those on the tape are looked at, and the longest
     pause is left out: a rate limit, or a time in which we heard nothing, makes no wait of a loop."""
     on_tape = min(calls, len(history.times))
     turns = min(turns, max(1, (on_tape - 1) // period)) if calls > on_tape else turns
-    lasted = history.times[-1] - history.times[-on_tape]
-    if lasted < policy.wait_period_min * turns and not _backs_off(history.times[-on_tape:], period):
+    span = slice(len(history.times) - on_tape, len(history.times) - after)
+    times, model_at = history.times[span], history.model_at[span]
+    lasted = times[-1] - times[0]
+    if lasted < policy.wait_period_min * turns and not _backs_off(times, period):
         return False
-    times, model_at = history.times[-on_tape:], history.model_at[-on_tape:]
-    pauses = [(times[n] - times[n - 1], model_at[n] - model_at[n - 1]) for n in range(1, on_tape)]
+    pauses = [(times[n] - times[n - 1], model_at[n] - model_at[n - 1]) for n in range(1, len(times))]
     model_s, share = model_at[-1] - model_at[0], policy.wait_model_share
     longest, thought = max(pauses) if len(pauses) >= PAUSES_MIN else (0.0, 0.0)
     if thought < share * longest:

@@ -10,13 +10,15 @@ one counts, people are told, and when it is gone the older one becomes the agent
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from lifesigns.core import signals as s
 from lifesigns.core.agent import Agent
 from lifesigns.core.beliefs import DuplicateLife
 from lifesigns.core.context import COMPLAINTS_MAX, EngineContext
+from lifesigns.core.detectors.call_history import BACKLOG
 from lifesigns.core.effects import Kind, NeedsHuman, StopStranger
 from lifesigns.core.handlers.incarnations import Incarnations, ended
 from lifesigns.core.health import Health
@@ -67,9 +69,6 @@ STRAYS_MAX: Final = 3
 LEAP_MAX: Final = 1_000_000
 """A sequence may leap by the beats of a long outage, not by more than any outage could have held."""
 
-BACKLOG: Final = 10.0
-"""For so long after its return an agent may send reports that it could not send before."""
-
 
 class Admission:
     """Believes signals, or refuses them."""
@@ -101,23 +100,24 @@ class Admission:
     def _admit(self, agent: Agent, signal: Any, now: float) -> bool:
         """Whether the signal belongs to the agent's current life, or begins a new one."""
         life, known, own = signal.incarnation, agent.incarnation, _is_from_itself(signal)
+        over = ended(agent)
         # A good-bye that arrives after the next life has begun ends the life it names and begins none.
         begins = (own and not isinstance(signal, s.AgentLeft)) or isinstance(signal, s.AgentRegistered)
         if life is not None and life in agent.past.retired:
             return self._stranger(agent, signal, now)
-        if ended(agent) and isinstance(signal, s.AgentLeft):
+        if over and isinstance(signal, s.AgentLeft):
             return self._refuse(
                 agent, "this life has ended", now
             )  # The one who ended it knows more about its end.
         if life is not None and life != known and (known is not None or self._is_started(agent, life)):
             # Work for the life after one that has ended: it overtook that life's first signal. What others say never
             # replaces a life that goes on.
-            if not begins and not (isinstance(signal, s.TaskAssigned) and ended(agent)):
+            if not begins and not (isinstance(signal, s.TaskAssigned) and over):
                 return self._is_unborn(agent, signal) or self._refuse(agent, "unknown incarnation", now)
             if (lineage := self._started_twice(agent, life)) is not None:
                 return self._latecomer(agent, lineage, life, now)
             self._begin(agent, signal, now)
-        elif ended(agent) and (begins or (isinstance(signal, s.TaskAssigned) and life is not None)):
+        elif over and (begins or (isinstance(signal, s.TaskAssigned) and life is not None)):
             named = life is not None and known is None
             recent = now - agent.since < self._context.policy(agent).silence.timeout
             repeated = life is not None and life == known  # A repetition of what it said before its end.
@@ -128,9 +128,7 @@ class Admission:
             if life is None or known is not None:
                 return self._refuse(agent, stray, now)
             self._incarnations.begin(agent, life, now)
-        elif known is None and not ended(
-            agent
-        ):  # Otherwise we would take the next life for the one that has ended.
+        elif known is None and not over:  # Otherwise we would take the next life for the one that has ended.
             agent.incarnation = life
         return True
 
@@ -261,6 +259,8 @@ class Admission:
 
     def _sign_of_life(self, agent: Agent, now: float) -> None:
         context = self._context
+        if agent.work is not None and agent.finding(Kind.SILENCE) is not None:
+            agent.work.skip(agent.heard_at, now, context.awareness.lapsed)
         context.awareness.heard_at = now
         agent.heard_at = now
         if agent.call_history is not None and (
@@ -278,6 +278,7 @@ class Admission:
                     context.respawns.returned(lineage, now)
             context.judge.clear(agent, Kind.SILENCE, now)
             context.judge.clear(agent, Kind.NEVER_STARTED, now)
+            context.fleet.heard_again(agent, now, context.outbox)
         if agent.health is Health.STARTING:
             self._incarnations.note_first_signal(agent, now)
 

@@ -44,7 +44,8 @@ def receive_calm(
             agent = agents[beat.agent_id]
             if not agent.calm:
                 return beat
-            seq, life, metrics, lag = beat.seq, beat.incarnation, beat.metrics, beat.loop_lag_ms
+            seq, life = beat.seq, beat.incarnation
+            metrics, lag = beat.metrics, beat.loop_lag_ms
             if agent.policy_no != policy_no:
                 policy_no = agent.policy_no
                 policy, (lag_from, cpu_from, memory_from, follow_from) = (
@@ -60,9 +61,9 @@ def receive_calm(
                 or ((role := beat.role) is not None and role != agent.role)
                 or ((status := beat.status) is not None and status != agent.status)
                 or (lag is not None and lag >= lag_from)
-                or ((errors := beat.error_count) is not None and not _erred_before(agent.outcomes, errors))
-                or ((metadata := beat.metadata) is not None and _moved_on(agent, metadata))
-                or ((tool := beat.last_tool_call) is not None and _called(agent.work, tool))
+                or (beat.error_count is not None and not _erred_before(agent.outcomes, beat.error_count))
+                or (beat.metadata is not None and _moved_on(agent, beat.metadata))
+                or (beat.last_tool_call is not None and _called(agent.work, beat.last_tool_call))
             ):
                 return beat
             cpu = memory = None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from lifesigns.core.agent import NEVER, RETIRED_MAX, UNEVENTFUL, Agent
 from lifesigns.core.context import EngineContext
+from lifesigns.core.detectors.call_history import BACKLOG, CallHistory
 from lifesigns.core.effects import BreakerFlip, Kind, Rung
 from lifesigns.core.health import Doing, Health
 from lifesigns.core.quotas import Quota
@@ -67,7 +69,10 @@ class Incarnations:
         agent.beats = agent.teach_at = agent.overloaded = 0
         agent.told_interval = agent.trend = None
         agent.slowing = False
-        agent.suspicion = agent.work = agent.call_history = agent.outcomes = None
+        if agent.call_history is not None:
+            # It may have called tools before we heard of it: on a link that was cut, say.
+            agent.call_history = CallHistory(backlog_until=now + BACKLOG)
+        agent.suspicion = agent.work = agent.outcomes = None
         agent.doing, agent.doing_until = Doing.UNKNOWN, NEVER
         agent.doing_from, agent.doing_note, agent.status = now, "", None
         if agent.spending is not None:
@@ -93,6 +98,8 @@ class Incarnations:
         self.release_claims(agent, now, reason)
         context.judge.flip(agent, Health.TERMINATED, reason, now)
         agent.doing_note = reason
+        if agent.doing is Doing.WAITING_FOR_HUMAN:
+            agent.doing = Doing.UNKNOWN  # Nobody can answer it any more.
         context.judge.clear_all(agent, now)
         self.clean_up_after(agent, reason, now)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
-from lifesigns.core import recovery_breaker
+from msgspec.structs import replace
+
+from lifesigns.core import recovery_breaker, second_opinion
 from lifesigns.core import signals as s
 from lifesigns.core.agent import NEVER, Agent, Case
 from lifesigns.core.context import EngineContext
@@ -25,9 +26,9 @@ from lifesigns.core.effects import (
 )
 from lifesigns.core.handlers.incarnations import Incarnations, ended
 from lifesigns.core.handlers.work import WorkHandlers
-from lifesigns.core.health import Cause, FailureClass, Health
-from lifesigns.core.ladder import WITHDRAWN_TOO_LATE
-from lifesigns.core.respawn import Checkpoint, Phase
+from lifesigns.core.health import Cause, FailureClass, Health, Phase
+from lifesigns.core.ladder import WITHDRAWN_TOO_LATE, spent
+from lifesigns.core.respawn import Checkpoint
 from lifesigns.core.side_orders import turn_text
 from lifesigns.core.watching import CONNECTION_CLOSED, NOT_UNASKED, Watching
 
@@ -52,7 +53,7 @@ class InterventionHandlers:
             s.AgentLeft: self._left,
             s.ProcessExited: self._exited,
             s.ConnectionClosed: self._connection_closed,
-            s.PeerHeard: self._peer_heard,
+            s.OpinionGiven: self._opinion_given,
             s.NudgeDelivered: self._nudge_delivered,
             s.NudgeFailed: self._nudge_failed,
             s.NudgeSeen: self._nudge_seen,
@@ -118,6 +119,9 @@ class InterventionHandlers:
         self._incarnations.clean_up_after(agent, text, now)
         lineage = context.lineage(agent)
         lineage.supervisor_gone = lineage.supervisor_gone or signal.orphaned
+        if (over_limit := spent(agent)) is not None:
+            context.respawns.ask(lineage, f"{text} {NOT_UNASKED}: {over_limit.text}", now)
+            return
         context.respawns.begin(
             lineage, agent, text, context.policy(agent).respawn, now, hesitate=told_by_itself
         )
@@ -132,10 +136,12 @@ class InterventionHandlers:
         if agent.suspicion is None and agent.alive:
             self._watching.suspect(agent, self._context.policy(agent), CONNECTION_CLOSED, now, now)
 
-    def _peer_heard(self, agent: Agent, signal: s.PeerHeard, now: float) -> None:
-        agent.peer_at = now
-        if agent.health is Health.DISCONNECTED and agent.cause is Cause.UNKNOWN:
-            agent.cause = Cause.PARTITION
+    def _opinion_given(self, agent: Agent, signal: s.OpinionGiven, now: float) -> None:
+        doubted = agent.suspicion or (None if agent.case is None else agent.case.last_look)
+        if doubted is not None:
+            second_opinion.note(doubted, signal.zone, signal.opinion)
+        elif signal.opinion is s.Opinion.HEARD:
+            self._watching.hear_of(agent, signal.zone, now)
 
     def _nudge_delivered(self, agent: Agent, signal: s.NudgeDelivered, now: float) -> None:
         self._context.ladder.reached(agent, signal.order_id, Stage.DELIVERED, now)
@@ -170,10 +176,13 @@ class InterventionHandlers:
             # Its supervisor found what it had saved; an agent that reports for itself has already told us.
             saved = Checkpoint(signal.checkpoint_id, newest, "", now, 0)
             context.respawns.saved(lineage, saved, policy)
-        failure = agent.failure
+        failure, over_limit = agent.failure, spent(agent)
         self._incarnations.end(agent, case.reason, now)
         terminal = failure is not None and failure.failure_class is FailureClass.TERMINAL
-        if failure is not None and terminal and case.respawn and not case.by:
+        if over_limit is not None and case.respawn:
+            # Whatever it was ended for: whoever continues its task begins over the limit, and would be ended for that.
+            context.respawns.ask(lineage, f"{case.reason} {NOT_UNASKED}: {over_limit.text}", now)
+        elif failure is not None and terminal and case.respawn and not case.by:
             context.respawns.ask(lineage, f"{case.reason} {NOT_UNASKED}: {failure.reason}", now)
         elif case.respawn:
             context.respawns.begin(lineage, agent, case.reason, policy, now, wanted=bool(case.by))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from lifesigns.core import signals as s
 from lifesigns.core.agent import DECLARED, MODEL_CALL, NEVER, Agent, Call, Outcomes, Spending, Work
 from lifesigns.core.beliefs import ReportedBreaker
 from lifesigns.core.context import EngineContext
 from lifesigns.core.detectors import context, erring, forecast, looping, spending, stall
-from lifesigns.core.detectors.call_history import CallHistory
+from lifesigns.core.detectors.call_history import CallHistory, brought_nothing_new
 from lifesigns.core.effects import BreakerFlip, Finding, Kind, NeedsHuman, Severity
 from lifesigns.core.health import AILING_WORDS, Doing
 from lifesigns.core.printable import clean
@@ -128,10 +129,7 @@ class WorkHandlers:
             self._erred(agent, f"{signal.tool}: {signal.error or 'failed'}", signal.error_kind, now)
         if agent.call_history is None:
             agent.call_history = CallHistory()
-        aware, truce_until = self._context.awareness, 0.0
-        if told_now:
-            # Signals that arrive before we see again were delayed together with our canary.
-            truce_until = NEVER if aware.blind_to(agent) else aware.truce_until
+        truce_until = self._truce_until(agent) if told_now else 0.0
         found = looping.observe(
             agent.call_history,
             signal,
@@ -162,6 +160,8 @@ class WorkHandlers:
                 )
 
     def _settle_loop(self, agent: Agent, found: Finding | None, now: float) -> None:
+        if found is None and not agent.findings:
+            return
         before = agent.finding(Kind.LOOPING)
         self._context.judge.settle(agent, Kind.LOOPING, found, now)
         if (
@@ -193,12 +193,19 @@ class WorkHandlers:
             self._erred(agent, "A model call failed", signal.error_kind, now)
         self._settle_stall(agent, now)
 
+    def _truce_until(self, agent: Agent) -> float:
+        """Signals that arrive before we see again were delayed together with our canary."""
+        aware = self._context.awareness
+        return NEVER if aware.blind_to(agent) else aware.truce_until
+
     def _thought(self, agent: Agent, call: Call | None, signal: s.ModelFinished, now: float) -> None:
         if agent.call_history is None:
             agent.call_history = CallHistory(acts=agent.work is not None and agent.work.tool_calls > 0)
         call_history, policy = agent.call_history, self._context.policy(agent).looping
         ended_at = _ended_at(signal, now)
         started_at = call.started_at if call is not None and call.what == MODEL_CALL else None
+        if started_at is not None and now < max(call_history.backlog_until, self._truce_until(agent)):
+            started_at = now  # It waited for us: when it ended, and how long the model thought, nobody knows.
         if started_at is None and signal.duration_s is not None:
             started_at = ended_at - signal.duration_s
         looping.thought(call_history, started_at, signal.ok, ended_at)
@@ -228,7 +235,7 @@ class WorkHandlers:
 
     def _came_forward(self, agent: Agent, now: float) -> None:
         work = self._begin(agent, now)
-        work.checkpoint_at, work.excused = now, 0.0
+        work.checkpoint_at, work.excused, work.unheard = now, 0.0, 0.0
         self.acted(agent, now)
         self.progressed(agent, now)
         self._settle_stall(agent, now)
@@ -256,6 +263,9 @@ class WorkHandlers:
             if agent.doing is doing:
                 return
         was, agent.doing, agent.doing_until = agent.doing, doing, NEVER
+        is_news = was is not doing or bool(
+            note and not agent.doing_note
+        )  # A beat may come before what it waits for.
         if was is not doing:
             agent.doing_from, agent.doing_note = now, note
         elif note:
@@ -273,7 +283,7 @@ class WorkHandlers:
         elif doing is Doing.RATE_LIMITED:
             agent.doing_from = now
             agent.doing_until = now + limit if until is None else max(now, until)
-        elif doing is Doing.WAITING_FOR_HUMAN and was is not doing:
+        elif doing is Doing.WAITING_FOR_HUMAN and is_news:
             text = f"{agent.id} waits for a human{': ' + note if note else '.'}"
             self._context.outbox.fact(NeedsHuman(now, agent.id, "waiting_for_human", text))
         elif doing is Doing.IDLE:
@@ -370,7 +380,9 @@ class WorkHandlers:
         policy = self._context.policy(agent).spending
         calls = 0 if agent.work is None else agent.work.tool_calls
         spent_at = now if used_at is None else max(used_at, spent.minute_at)
-        spending.spend(spent, tokens, cost, policy, spent_at, calls)
+        history = agent.call_history
+        waits = history is not None and brought_nothing_new(history)
+        spending.spend(spent, tokens, cost, policy, spent_at, calls, waits=waits)
         if tokens and agent.work is not None:
             agent.work.tokens_at = now
             self._settle_stall(agent, now)

@@ -14,10 +14,11 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import count
 from typing import Final
+
+from msgspec import Struct
 
 from lifesigns.core.agent import Agent
 from lifesigns.core.effects import Kind
@@ -69,8 +70,7 @@ SEEN_MAX: Final = 10_000
 log: Final = logging.getLogger("lifesigns.hub")
 
 
-@dataclass(frozen=True, slots=True)
-class MessengerRules:
+class MessengerRules(Struct, frozen=True):
     """Which agents are watched, and how."""
 
     agents: tuple[str, ...] = ("*",)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct
+
 from lifesigns.events.alert_kinds import KINDS, Kind
 from lifesigns.hub.alerting.reading import AlertClosing, AlertOpening
 from lifesigns.hub.alerting.wording import line
@@ -24,8 +26,7 @@ LAPSE_AFTER: Final = 4 * 3600.0
 OTHERS: Final = "(others)"
 
 
-@dataclass(frozen=True, slots=True)
-class AlertSubject:
+class AlertSubject(Struct, frozen=True):
     """The attributes of an agent that matter for alerts."""
 
     role: str = ""
@@ -36,8 +37,7 @@ class AlertSubject:
 NOBODY: Final = AlertSubject()
 
 
-@dataclass(frozen=True, slots=True)
-class Ack:
+class Ack(Struct, frozen=True):
     """A person has acknowledged an alert: no reminders, unless it gets worse."""
 
     by: str

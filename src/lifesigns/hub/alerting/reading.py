@@ -7,8 +7,10 @@ began. What the engine says twice, as a fact of its own and as `NEEDS_HUMAN`, is
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from lifesigns.core.effects import (
     Brake,
@@ -120,8 +122,7 @@ _HUB: Final[Mapping[str, tuple[str, str]]] = {
 _TEXTS_MAX: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class AlertOpening:
+class AlertOpening(Struct, frozen=True):
     """An alert begins, or has news."""
 
     key: str
@@ -141,8 +142,7 @@ class AlertOpening:
     """The sentence of the catalogue."""
 
 
-@dataclass(frozen=True, slots=True)
-class AlertClosing:
+class AlertClosing(Struct, frozen=True):
     """These alerts, if they are open, are over."""
 
     keys: tuple[str, ...]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from fnmatch import fnmatchcase
 from typing import Final
+
+from msgspec import Struct, field
 
 from lifesigns.events.alert_kinds import LOUDNESS
 from lifesigns.hub.alerting.alerts import Alert
@@ -15,8 +16,7 @@ from lifesigns.ports import NoticeSeverity
 MINUTE: Final = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Matcher:
+class Matcher(Struct, frozen=True):
     """Selects alerts by their subject; an empty field fits all."""
 
     kinds: tuple[str, ...] = ()
@@ -33,8 +33,7 @@ class Matcher:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Struct, frozen=True):
     """The first route that fits an alert names its channels and severity."""
 
     channels: tuple[str, ...]
@@ -46,8 +45,7 @@ class Route:
     """The severity for its channels; None: the alert's own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Silence:
+class Silence(Struct, frozen=True):
     """Alerts that cause no notice for a while."""
 
     id: str
@@ -65,8 +63,7 @@ class Silence:
         return f"silenced by {self.by}" + (f": {self.why}" if self.why else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """Recurring maintenance: on these days (0 is Monday), from this time of day, for so long."""
 
     name: str
@@ -93,8 +90,7 @@ class Window:
         return f"maintenance: {self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Pacing:
+class Pacing(Struct, frozen=True):
     """How often notices go out."""
 
     hold_for: float = 5.0
@@ -107,8 +103,7 @@ class Pacing:
     """So many alerts of a kind at once share a notice."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(Struct, frozen=True):
     """The most notices that one channel gets."""
 
     per_minute: int = 20
@@ -116,8 +111,7 @@ class Rate:
     """Seconds between two notices: Slack takes one a second."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """The whole configuration of alerting."""
 
     channels: Mapping[str, Rate]

@@ -16,7 +16,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -45,8 +44,7 @@ CHANGED_MAX: Final = 100
 log: Final = logging.getLogger("lifesigns.hub")
 
 
-@dataclass(frozen=True, slots=True)
-class AuditWrites:
+class AuditWrites(msgspec.Struct, frozen=True):
     """The log's part of a commit."""
 
     audit_records: Sequence[AuditRecord] = ()

@@ -15,10 +15,11 @@ import re
 from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from typing import Final
+
+from msgspec import Struct
 
 from lifesigns.errors import WireError
 from lifesigns.ports.signer import Signer, Verifies
@@ -38,8 +39,7 @@ class Trust(StrEnum):
     """No known key has signed it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """A parsed seal."""
 
     origin: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from lifesigns.core.engine import Engine
 from lifesigns.hub.locks.holders import Holders
@@ -16,8 +17,7 @@ from lifesigns.ports.issues import Issue, IssueRef, IssueTracker
 SEEN_MAX: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class ReadLock:
+class ReadLock(Struct, frozen=True):
     """A lock, on our clock."""
 
     issue: Issue

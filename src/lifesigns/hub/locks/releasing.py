@@ -16,8 +16,9 @@ Then the release is on record, and the comment is edited to say so.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from lifesigns.hub.locks.rules import LockRules
 from lifesigns.hub.locks.wording import Recovery, recoveries, released_text, releasing_text
@@ -27,8 +28,7 @@ TAKEN_OVER_AFTER: Final = 180.0
 """Seconds after its comment in which a monitor finishes a release. After that another one does."""
 
 
-@dataclass(frozen=True, slots=True)
-class StaleLock:
+class StaleLock(Struct, frozen=True):
     """What is to be released."""
 
     ref: IssueRef

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True, slots=True)
-class LockRules:
+
+class LockRules(Struct, frozen=True):
     """The rules. When a lock is stale, the policy of its worker says: `claim.lease` and `claim.grace`."""
 
     repos: tuple[str, ...]

@@ -8,9 +8,10 @@ of them holds the task's claim at the hub, and nothing was heard of them here or
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from lifesigns.ports.issues import IssueEvent
 
@@ -27,8 +28,7 @@ class KeepReason(StrEnum):
     FRESH = "its lease is not over"
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerSigns:
+class WorkerSigns(Struct, frozen=True):
     """What the engine knows about one worker that may hold the lock."""
 
     agent_id: str
@@ -40,8 +40,7 @@ class WorkerSigns:
     braked: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LockSigns:
+class LockSigns(Struct, frozen=True):
     """Everything that speaks for or against a lock."""
 
     claimed: bool

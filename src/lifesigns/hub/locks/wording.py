@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from lifesigns.core.printable import clean
 from lifesigns.core.words import duration
@@ -28,8 +29,7 @@ _CLAIM: Final = re.compile(r"<!-- lifesigns:claim worker=([^\s<>]{1,256}) -->")
 _MARKS: Final = {"healthy": "✅", "degraded": "⚠️", "starting": "⏳"}
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerState:
+class WorkerState(Struct, frozen=True):
     """How a worker of an issue is, as far as its comment tells."""
 
     worker_id: str

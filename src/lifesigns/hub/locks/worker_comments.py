@@ -18,6 +18,7 @@ from lifesigns.hub.locks.budget import WriteBudget
 from lifesigns.hub.locks.holders import Holders
 from lifesigns.hub.locks.rules import LockRules
 from lifesigns.hub.locks.wording import WorkerState, anonymous, find_workers_comment, workers_text
+from lifesigns.hub.samples import tasks_of
 from lifesigns.ports.issues import Issue, IssueRef, IssueTracker, TrackerError
 
 RESERVED: Final = 4
@@ -108,13 +109,12 @@ class WorkerComments:
         received = self._last_beat(agent.id)
         beat = None if received is None else received.beat
         metrics = None if beat is None else beat.metrics
-        tasks = {*agent.claims, *((agent.task_id,) if agent.task_id else ()), *(beat.tasks if beat else ())}
         return WorkerState(
             anonymous(agent.id) if self._rules.anonymous else agent.id,
             agent.health.value.lower(),
             agent.heard_at,
             agent.status or "",
-            len(tasks),
+            len(tasks_of(agent, beat)),
             agent.capacity,
             agent.cpu_percent,
             agent.memory_mb,

@@ -5,11 +5,16 @@
 LC_ALL=C
 here=${0%/*}
 program=$1
+more= # of an event, goes around this shell, which would take 20 ms for a megabyte
 if ((BASH_VERSINFO[0] >= 5)); then
-    IFS= read -r -N 8000000 event # in blocks, to the end; without the process that cat would be
+    IFS= read -r -N 200000 event && more=yes # in blocks, and no byte too many; without the process that cat would be
 else
     event=$(exec cat) # stdin is a socket: there is nothing in /dev to open
 fi
+drop_more() {
+    [[ $more ]] && cat >/dev/null # a program whose hook does not read to the end may think that it failed
+    more=
+}
 
 # A program that is started by another one inherits its variables: only those of this program count.
 pid=$PPID
@@ -19,7 +24,7 @@ claude-code) pid=${CLAUDE_PID:-$PPID} project=${CLAUDE_PROJECT_DIR:-$PWD} ;;
 gemini)
     project=${GEMINI_PROJECT_DIR:-$PWD}
     # Before each model call it hands over the whole conversation, of which nothing is wanted.
-    [[ $event == *'"hook_event_name":"BeforeModel"'* && $event == *',"llm_request":'* ]] && event="${event%%,\"llm_request\":*}}"
+    [[ $event == *'"hook_event_name":"BeforeModel"'* && $event == *',"llm_request":'* ]] && event="${event%%,\"llm_request\":*}}" && drop_more
     ;;
 qwen) project=${QWEN_PROJECT_DIR:-$PWD} ;;
 copilot) project=${COPILOT_PROJECT_DIR:-$PWD} event=${event/'"sessionId":'/'"session_id":'} ;; # its notifications mix two styles
@@ -34,6 +39,7 @@ project=${project##*/}
 origin="pid=$pid&started=$started&project=${project//[^A-Za-z0-9._-]/-}"
 
 leave() {
+    drop_more
     case $event in
     *'"hook_event_name":"'SessionStart'"'* | *'"hook_event_name":"'SessionEnd'"'* | *'"hook_event_name":"'Stop*'"'* | \
         *'"hook_event_name":"'Notification'"'* | *'"hook_event_name":"'Interrupt'"'* | *'"hook_event_name":"'UserPromptSubmit'"'* | \
@@ -73,13 +79,21 @@ at=${url#http://}
 host=${at%:*}
 host=${host#[}
 
-# Bash writes a text line by line; one that ends with a line leaves nothing behind in its buffer.
-printf -v request 'POST /hooks/%s?%s%s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n' \
-    "$program" "$origin" "$gives_up" "$at" "$token" $((${#event} + 1)) "$event"
+if [[ $more ]]; then
+    umask 077
+    size=$((${#event} + $(tee "$here/.more-$$" | wc -c)))
+    exec 5<"$here/.more-$$" && rm -f "$here/.more-$$" || exit 0
+else
+    event+=$'\n' size=${#event} # bash writes a text line by line; one that ends with a line leaves nothing behind in its buffer
+fi 2>/dev/null
+
+printf -v head 'POST /hooks/%s?%s%s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n' \
+    "$program" "$origin" "$gives_up" "$at" "$token" "$size"
 
 exchange() {
     exec 3<>"/dev/tcp/${host%]}/${at##*:}" || exit
-    printf '%s' "$request" >&3
+    printf '%s' "$head" "$event" >&3
+    [[ $more ]] && cat <&5 >&3
     whole "" <&3
     printf '%s' "$answer"
 } 2>/dev/null

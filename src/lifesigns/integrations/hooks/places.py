@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from lifesigns.errors import UsageError
 from lifesigns.integrations.hooks import settings
@@ -38,8 +39,7 @@ class HookFile(Protocol):
         """Whether the program runs no hook at all because of this file."""
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsFile:
+class SettingsFile(Struct, frozen=True):
     """Hooks in settings that are the user's."""
 
     program: str
@@ -72,8 +72,7 @@ class SettingsFile:
         return settings.command(self.program, str(client))
 
 
-@dataclass(frozen=True, slots=True)
-class OwnFile:
+class OwnFile(Struct, frozen=True):
     """A file of ours among others."""
 
     program: str
@@ -100,7 +99,7 @@ class OwnFile:
             raise UsageError(f"{path} is not a file of lifesigns, so it is left as it is; move it away first")
 
 
-class CopilotFile(OwnFile):
+class CopilotFile(OwnFile, frozen=True):
     """Copilot takes each file of its folder for hooks."""
 
     def fragment(self, client: Path | None) -> str:
@@ -111,7 +110,7 @@ class CopilotFile(OwnFile):
         return json.dumps({"version": 1, "hooks": hooks}, indent=2) + "\n"
 
 
-class OpencodeFile(OwnFile):
+class OpencodeFile(OwnFile, frozen=True):
     """A plugin of opencode: it speaks to the hub by itself."""
 
     def fragment(self, client: Path | None) -> str:
@@ -120,8 +119,7 @@ class OpencodeFile(OwnFile):
         return plugin.replace("const STATE = null", f"const STATE = {state}", 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a program has its hooks: below a user's home, and below a project."""
 
     file: HookFile

@@ -7,11 +7,12 @@ is which. Where answers may be given, and what cannot be done, each program's ow
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum, auto
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from lifesigns.core.signals import Signal
 from lifesigns.integrations.hooks.events import HookEvent
@@ -38,8 +39,7 @@ Words = Callable[[str, Verdict, str], dict[str, Any]]
 """An answer in a program's own words: the event it answers, what it does, and its text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class Program(Struct, frozen=True, kw_only=True):
     """One coding agent."""
 
     name: str

@@ -35,7 +35,7 @@ from lifesigns.core.signals import (
 from lifesigns.errors import LifesignsError
 from lifesigns.files import read_private, write_whole
 from lifesigns.hub.hub import Hub
-from lifesigns.integrations.hooks import processes, spool, turns, waiting
+from lifesigns.integrations.hooks import commits, processes, spool, turns, waiting
 from lifesigns.integrations.hooks.answers import Reply, reply_to
 from lifesigns.integrations.hooks.breakers import ToolBreakers
 from lifesigns.integrations.hooks.events import HookEvent, Origin
@@ -68,12 +68,14 @@ class NoRoom(LifesignsError):
 
 
 class HookSessions:
-    """The sessions of one hub. In `folder`, if there is one, it keeps them; `home` is where transcripts are."""
+    """The sessions of one hub. In `folder`, if there is one, it keeps them; `home` is where transcripts are. If `commits_count`, commits
+    are checkpoints."""
 
-    def __init__(self, hub: Hub, folder: Path | None, home: Path) -> None:
+    def __init__(self, hub: Hub, folder: Path | None, home: Path, *, commits_count: bool = False) -> None:
         self._hub = hub
         self._folder = folder
         self._home = home
+        self._commits_count = commits_count
         self._host = socket.gethostname()
         self._sessions: dict[tuple[str, str], Session] = {}
         self._transcripts: dict[tuple[str, str], Transcript | None] = {}
@@ -119,6 +121,8 @@ class HookSessions:
         if session.stopping and event.hook_event_name in ("Stop", "Interrupt"):
             said += self._stopped(session)
         speaker = _speaker(session, event)
+        if self._commits_count:
+            said += commits.checkpoints(session, speaker, event)
         if event.hook_event_name == PRE_TOOL:
             refusal = self._breakers.begin(speaker.id, event.tool_name, event.tool_use_id, now)
         reply = reply_to(program, session, speaker, event, self._orders(speaker), refusal, now)

@@ -25,13 +25,12 @@ def crash(agent: SimulatedAgent, *, seen: bool) -> Life:
     """The process ends. Sometimes a supervisor sees it, sometimes only the connection is gone."""
     agent.fall_ill(Illness.CRASH_SEEN if seen else Illness.CRASH)
     life = agent.incarnation
+    registered = [said for said in agent.spool if isinstance(said, s.AgentRegistered)]
     agent.stop()
-    if seen:
-        agent.world.tell_by_bus(
-            agent,
-            s.ProcessExited(agent_id=agent.id, incarnation=life, status=139),
-            after=agent.chance.uniform(0.05, 0.5),
-        )
+    if seen:  # A supervisor has said itself that this life began.
+        after = agent.chance.uniform(0.05, 0.5)
+        for report in (*registered, s.ProcessExited(agent_id=agent.id, incarnation=life, status=139)):
+            agent.world.tell_by_bus(agent, report, after)
     elif agent.chance.random() < 0.2:
         agent.world.tell_by_bus(agent, s.ConnectionClosed(agent_id=agent.id, incarnation=life), after=0.1)
     yield FOREVER

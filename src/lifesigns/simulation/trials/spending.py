@@ -7,7 +7,7 @@ from typing import Final
 from lifesigns.core import signals as s
 from lifesigns.core.policy import HOUR, MINUTE
 from lifesigns.simulation.lives.habits import begin, call, tell, think, work
-from lifesigns.simulation.lives.rounds import talk_with_a_person
+from lifesigns.simulation.lives.rounds import CI, look, talk_and_act, talk_with_a_person
 from lifesigns.simulation.simulated_agent import Life, SimulatedAgent
 from lifesigns.simulation.trials.trial import healthy, sick
 from lifesigns.simulation.truth import Illness
@@ -99,6 +99,20 @@ def thinks_more_than_it_does(agent: SimulatedAgent) -> Life:
         yield 40.0 if agent.failure is None else 19.0
 
 
+def runs_away_after_a_wait(agent: SimulatedAgent) -> Life:
+    """It worked, it waited for a job; then ten times what its work used to take, for good."""
+    yield from begin(agent, works_for=40 * MINUTE)
+    end = agent.now + 40 * MINUTE
+    while agent.now < end:
+        yield from look(agent, *CI)
+    agent.fall_ill(Illness.SPENDING)
+    while True:
+        yield from think(agent, 12.0, 8000)
+        yield from call(agent, "read")
+        agent.save()
+        yield 20.0
+
+
 # --- healthy ----------------------------------------------------------------------------------------------
 
 
@@ -183,6 +197,16 @@ def from_talk_to_work(agent: SimulatedAgent) -> Life:
         agent.save()
 
 
+def from_waiting_to_work(agent: SimulatedAgent) -> Life:
+    """It looks each minute whether the build is done, then it thinks about every step: more calls, and more for each."""
+    yield from begin(agent)
+    end = agent.now + 58 * MINUTE
+    while agent.now < end:
+        yield from look(agent, *CI)
+    while True:
+        yield from talk_and_act(agent)
+
+
 def a_new_life_begins_at_zero(agent: SimulatedAgent) -> Life:
     """Its totals are those of its life: the next one begins at zero."""
     yield from begin(agent, BUDGET)
@@ -209,6 +233,8 @@ TRIALS = (
     sick("spending", "ten times its own habit", runs_away, hours=1.5),
     sick("spending", "sixteen times its own habit, by its beats", runs_away_by_its_beats, hours=1.5),
     sick("spending", "thinks far more than it does", thinks_more_than_it_does, hours=1.5),
+    sick("spending", "runs away after it waited", runs_away_after_a_wait, hours=2),
+    healthy("spending", "from waiting to work", from_waiting_to_work, hours=2),
     healthy("spending", "a quicker pace", changes_its_pace, hours=1.5),
     healthy("spending", "a larger task", a_larger_task, hours=1.5),
     healthy("spending", "from talk to work", from_talk_to_work, hours=1.5),

@@ -8,9 +8,10 @@ left alone, the engine faces the hardest test of whom it spares.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import Any, Final
+
+from msgspec import Struct
 
 from lifesigns.core import effects as e
 from lifesigns.core.effects import Kind, Severity
@@ -62,8 +63,7 @@ DETECTORS: Final[Mapping[str, frozenset[Kind]]] = {
 """The detectors, by the rules that people tell apart, and the findings each of them makes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """One life, and the verdict that the engine must reach."""
 
     detector: str
@@ -82,8 +82,7 @@ class Trial:
     hours: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """The result of a trial."""
 
     trial: Trial

@@ -38,6 +38,7 @@ from lifesigns.hub.ai_maestro.replies import signals_of
 from lifesigns.hub.http_receiver import InboxFull, NotStored
 from lifesigns.hub.mailbox import CONTENT_MAX, Mail, Mailbox
 from lifesigns.hub.principals import Principal, Role
+from lifesigns.ports.correlation import correlation_id
 from lifesigns.ports.messenger import IncomingMessage
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.ids import AgentId, MessageId
@@ -403,4 +404,4 @@ def _missed(agent: Agent, now: float) -> int:
 
 
 def _error(status: int, code: str, text: str) -> Answer:
-    return answer({"error": code, "message": text}, status)
+    return answer({"error": code, "message": text, "request_id": correlation_id.get()}, status)

@@ -11,6 +11,7 @@ from hashlib import blake2b
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from lifesigns.core.detectors.call_history import NO_ARGS
 from lifesigns.core.signals import TOKENS_ONLY, ActivitySeen, ModelFinished, Signal, ToolFinished
@@ -30,8 +31,7 @@ _digests: dict[str, str] = {}
 """Of short results: many are the same few words."""
 
 
-@dataclass(slots=True)
-class OtlpCall:
+class OtlpCall(Struct, gc=False):
     """What one record says of its agent."""
 
     who: Identity
@@ -111,11 +111,12 @@ def calls_of(batch: Batch, kind: Kind, identities: Identities) -> Calls:
             calls.endless += 1
         else:
             calls.found.append(_call(record, meaning, who, kind))
-    calls.found.sort(key=_in_order)
+    calls.found.sort(key=in_order)
     return calls
 
 
-def _in_order(call: OtlpCall) -> tuple[float, str]:
+def in_order(call: OtlpCall) -> tuple[float, str]:
+    """Sorts calls by the moment they ended."""
     return call.ended, call.key
 
 

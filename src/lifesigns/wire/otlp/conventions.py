@@ -89,6 +89,7 @@ TOKENS_OUT: Final = (
     "output_token_count",
 )
 COST: Final = ("cost_usd", "gen_ai.usage.cost", "llm.cost.total", "operation.cost")
+STATUS: Final = ("status_code", "http.response.status_code")
 ERROR_KIND: Final = ("error.type", "error_type", "status_code", "http.response.status_code")
 ERROR_TEXT: Final = ("error", "error.message")
 
@@ -141,8 +142,10 @@ def failed(record: Record) -> bool:
     success = attributes.get("success")
     if success is not None:
         return success is False or success == "false"
-    status = whole(attributes, ("status_code", "http.response.status_code"))
-    return event_name(record) == "claude_code.api_error" or bool(status is not None and status >= 400)
+    status = number(attributes, STATUS)
+    if status is not None and status >= 400:
+        return True
+    return not record.span_id and event_name(record) == "claude_code.api_error"
 
 
 def hides_its_error(record: Record) -> bool:
@@ -154,7 +157,7 @@ def codex_output(record: Record) -> tuple[str, int] | None:
     """What a command of Codex printed, and its exit status: its event calls every command a success, and begins its output with a
     chunk id that is another one each time."""
     output = record.attributes.get("output")
-    if event_name(record) != "codex.tool_result" or not isinstance(output, str):
+    if not isinstance(output, str) or event_name(record) != "codex.tool_result":
         return None
     head = _CODEX_HEAD.match(output)
     return None if head is None else (output[head.end() :], int(head[1] or 0))
@@ -177,6 +180,8 @@ def whole(attributes: Attributes, names: tuple[str, ...]) -> int | None:
 def number(attributes: Attributes, names: tuple[str, ...]) -> float | None:
     """The first of these attributes as a number from 0 to what anybody could mean."""
     value = first(attributes, names)
+    if value is None:
+        return None
     if isinstance(value, str):
         try:
             value = float(value)

@@ -57,6 +57,7 @@ def _resource_records(raw: bytes, kind: Kind, batch: Batch) -> None:
         elif number == 2:
             scopes.append(body)
     batch.resources.append(resource)
+    read, records = _span if kind is Kind.TRACES else _log, batch.records
     for scope in scopes:
         for number, body in _messages(scope):
             if number != 2:
@@ -64,53 +65,59 @@ def _resource_records(raw: bytes, kind: Kind, batch: Batch) -> None:
             if kind is Kind.METRICS:
                 batch.points += 1
                 continue
-            if len(batch.records) >= RECORDS_MAX:
+            if len(records) >= RECORDS_MAX:
                 raise WireError("", f"over {RECORDS_MAX} records in one request")
-            batch.records.append(_span(body, resource) if kind is Kind.TRACES else _log(body, resource))
+            records.append(read(body, resource))
 
 
 def _span(raw: bytes, resource: Attributes) -> Record:  # noqa: C901 -- calls would cost more than the fields they read
     """Span: 1 trace, 2 span, 4 parent, 5 name, 7 start, 8 end, 9 attributes, 11 events, 15 status."""
     attributes: dict[str, Any] = {}
-    record = Record("", attributes, resource)
+    trace_id = span_id = parent_id = name = ""
+    started = ended = 0.0
     events: list[bytes] = []
-    pos, end = 0, len(raw)
+    status = b""
+    pos, end, remembered = 0, len(raw), _remembered
     while pos < end:
         tag = raw[pos]
-        pos += 1
         if tag & 7 == _LENGTH and tag < 0x80:
-            size = raw[pos]
-            pos += 1
-            if size >= 0x80:
-                size, pos = _varint(raw, pos - 1)
-            stop = pos + size
-            if stop > end:
-                raise IndexError
+            size = raw[pos + 1]
+            if size < 0x80:
+                pos += 2
+            else:
+                size, pos = _varint(raw, pos + 1)
+            part = raw[pos : pos + size]
+            pos += size
             if tag == 0x4A:
-                _attribute(raw[pos:stop], attributes)
+                key, value = remembered.get(part) or _attribute(part)
+                attributes[key] = value
             elif tag == 0x0A:
-                record.trace_id = raw[pos:stop].hex()
+                trace_id = part.hex()
             elif tag == 0x12:
-                record.span_id = raw[pos:stop].hex()
+                span_id = part.hex()
             elif tag == 0x22:
-                record.parent_id = raw[pos:stop].hex()
+                parent_id = part.hex()
             elif tag == 0x2A:
-                record.name = raw[pos:stop].decode("utf-8", "replace")
+                name = part.decode("utf-8", "replace")
             elif tag == 0x5A:
-                events.append(raw[pos:stop])
+                events.append(part)
             elif tag == 0x7A:
-                _status(raw[pos:stop], record)
-            pos = stop
+                status = part
         elif tag == 0x39:
-            record.started = _u64(raw, pos)[0] * NANO
-            pos += 8
+            started = _u64(raw, pos + 1)[0] * NANO
+            pos += 9
         elif tag == 0x41:
-            record.ended = _u64(raw, pos)[0] * NANO
-            pos += 8
+            ended = _u64(raw, pos + 1)[0] * NANO
+            pos += 9
         else:
-            pos = _skip(raw, pos - 1)
-    if record.failed:
-        _exception(events, record)
+            pos = _skip(raw, pos)
+    if pos > end:
+        raise IndexError  # The last part is not whole.
+    record = Record(name, attributes, resource, started, ended, trace_id, span_id, parent_id)
+    if status:
+        _status(status, record)
+        if record.failed:
+            _exception(events, record)
     return record
 
 
@@ -139,7 +146,8 @@ def _log(raw: bytes, resource: Attributes) -> Record:
     for number, value in _fields(raw):
         if isinstance(value, bytes):
             if number == 6:
-                _attribute(value, attributes)
+                key, said = _attribute(value)
+                attributes[key] = said
             elif number == 5:
                 body = _value(value, 0)
                 record.message = body if isinstance(body, str) else ""
@@ -159,34 +167,35 @@ def _log(raw: bytes, resource: Attributes) -> Record:
 
 
 def _attributes_in(raw: bytes, place: int) -> dict[str, Any]:
-    attributes: dict[str, Any] = {}
-    for number, body in _messages(raw):
-        if number == place:
-            _attribute(body, attributes)
-    return attributes
+    return dict(_attribute(body) for number, body in _messages(raw) if number == place)
 
 
-def _attribute(raw: bytes, into: dict[str, Any]) -> None:
+def _attribute(raw: bytes) -> tuple[str, Any]:
+    """Its key and its value."""
     known = _remembered.get(raw)
     if known is None:
-        known = _short_text(raw) or _key_value(raw, 0)
+        known = _short(raw) or _key_value(raw, 0)
         if len(raw) <= _REMEMBERED_BYTES_MAX:
             if len(_remembered) >= _REMEMBERED_MAX:
                 _remembered.clear()
             _remembered[raw] = known
-    into[known[0]] = known[1]
+    return known
 
 
-def _short_text(raw: bytes) -> tuple[str, str] | None:
-    """An attribute that is a text of less than 128 bytes, as most are: key, value and the text in it have lengths of one byte each."""
+def _short(raw: bytes) -> tuple[str, str | int] | None:
+    """An attribute that is a text of less than 128 bytes or a number, as most are: key, value and the text in it have lengths of
+    one byte each."""
     if len(raw) < 4 or raw[0] != 0x0A or (place := 2 + raw[1]) + 4 > len(raw) or raw[1] >= 0x80:
         return None
-    size = raw[place + 3]
-    if raw[place] != 0x12 or raw[place + 2] != 0x0A or size >= 0x80 or raw[place + 1] != size + 2:
+    if raw[place] != 0x12 or place + 2 + raw[place + 1] != len(raw) or raw[place + 1] >= 0x80:
         return None
-    if place + 4 + size != len(raw):
-        return None
-    return raw[2:place].decode("utf-8", "replace"), raw[place + 4 :].decode("utf-8", "replace")
+    if raw[place + 2] == 0x0A and raw[place + 3] + 2 == raw[place + 1]:
+        return raw[2:place].decode("utf-8", "replace"), raw[place + 4 :].decode("utf-8", "replace")
+    if raw[place + 2] == 0x18:
+        number, stop = _varint(raw, place + 3)
+        if stop == len(raw) and number < 1 << 63:
+            return raw[2:place].decode("utf-8", "replace"), number
+    return None
 
 
 def _key_value(raw: bytes, depth: int) -> tuple[str, Any]:
@@ -229,7 +238,19 @@ def _value(raw: bytes, depth: int) -> Any:
 
 def _messages(raw: bytes) -> Iterator[tuple[int, bytes]]:
     """The fields that have a length: messages, texts and bytes."""
-    return ((number, value) for number, value in _fields(raw) if isinstance(value, bytes))
+    pos, end = 0, len(raw)
+    while pos < end:
+        tag = raw[pos]
+        if tag & 7 != _LENGTH:
+            pos = _skip(raw, pos)
+            continue
+        tag, pos = (tag, pos + 1) if tag < 0x80 else _varint(raw, pos)
+        size, pos = (raw[pos], pos + 1) if raw[pos] < 0x80 else _varint(raw, pos)
+        stop = pos + size
+        if stop > end:
+            raise IndexError
+        yield tag >> 3, raw[pos:stop]
+        pos = stop
 
 
 def _fields(raw: bytes) -> Iterator[tuple[int, bytes | int]]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
+from msgspec import Struct
+
 DEPTH_MAX: Final = 32
 """How deep the value of an attribute may be nested."""
 
@@ -26,9 +28,8 @@ class Kind(StrEnum):
     METRICS = "metrics"
 
 
-@dataclass(slots=True)
-class Record:
-    """A span that ended, or an event of a log."""
+class Record(Struct, gc=False):
+    """A span that ended, or an event of a log. No part of a cycle, and there are thousands: the collector need not visit them."""
 
     name: str
     """Of a span; of an event that says its name apart from its attributes."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Final
 
 import msgspec
@@ -32,6 +31,6 @@ class WebhookChannel:
 
 def encoded(notice: Notice) -> bytes:
     """The public JSON of a notice."""
-    fields = {field.name: getattr(notice, field.name) for field in dataclasses.fields(notice)}
+    fields = msgspec.structs.asdict(notice)
     moments = {"since": written(notice.since), "at": written(notice.at)}
     return msgspec.json.encode({"version": VERSION, **fields, **moments})

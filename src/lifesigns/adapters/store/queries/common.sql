@@ -17,15 +17,20 @@ RETURNING epoch, page, event;
 UPDATE hubs SET epoch = $1 WHERE name = $2;
 
 -- renew_hub --
-INSERT INTO hubs (name, beat, url, version, epoch) VALUES ($1, 1, $2, $3, -1)
-ON CONFLICT (name) DO UPDATE SET beat = hubs.beat + 1, url = excluded.url, version = excluded.version;
+INSERT INTO hubs (name, beat, url, version, zone, copied, epoch) VALUES ($1, 1, $2, $3, $4, $5, -1)
+ON CONFLICT (name) DO UPDATE
+SET beat = hubs.beat + 1, url = excluded.url, version = excluded.version, zone = excluded.zone, copied = excluded.copied;
+
+-- drain_hub --
+UPDATE hubs SET drained = $2 WHERE name = $1 RETURNING name;
 
 -- release_hub --
 DELETE FROM hubs WHERE name = $1 RETURNING name;
 
 -- hubs --
 -- With the epoch of the store: the hub of that epoch leads.
-SELECT hub.epoch, name, beat, url, version, hubs.epoch = hub.epoch FROM hubs CROSS JOIN hub ORDER BY name;
+SELECT hub.epoch, name, beat, url, version, zone, copied, drained, hubs.epoch = hub.epoch
+FROM hubs CROSS JOIN hub ORDER BY name;
 
 -- turn_page --
 UPDATE hub SET page = $1, event = $2;
@@ -83,17 +88,23 @@ ON CONFLICT (order_id) DO UPDATE SET at = excluded.at, agent_id = excluded.agent
 
 -- keep_minutes --
 INSERT INTO minutes
-VALUES ($1::bigint, $2::text, $3::bigint, $4::float8, $5::float8, $6::float8, $7::float8, $8::bigint, $9::float8, $10::bigint)
+VALUES ($1::bigint, $2::text, $3::bigint, $4::float8, $5::float8, $6::float8, $7::float8, $8::bigint, $9::float8, $10::bigint,
+    $11::text, $12::bigint, $13::bigint, $14::bigint, $15::bigint, $16::float8)
 ON CONFLICT (minute, agent_id) DO UPDATE SET
     beats = excluded.beats, late_max = excluded.late_max, load = excluded.load, cpu_percent = excluded.cpu_percent,
-    memory_mb = excluded.memory_mb, tokens = excluded.tokens, cost_usd = excluded.cost_usd, errors = excluded.errors;
+    memory_mb = excluded.memory_mb, tokens = excluded.tokens, cost_usd = excluded.cost_usd, errors = excluded.errors,
+    status = excluded.status, tasks = excluded.tasks, capacity = excluded.capacity,
+    tasks_completed = excluded.tasks_completed, tasks_failed = excluded.tasks_failed, uptime_s = excluded.uptime_s;
 
 -- keep_hours --
 INSERT INTO hours
-VALUES ($1::bigint, $2::text, $3::bigint, $4::float8, $5::float8, $6::float8, $7::float8, $8::bigint, $9::float8, $10::bigint)
+VALUES ($1::bigint, $2::text, $3::bigint, $4::float8, $5::float8, $6::float8, $7::float8, $8::bigint, $9::float8, $10::bigint,
+    $11::text, $12::bigint, $13::bigint, $14::bigint, $15::bigint, $16::float8)
 ON CONFLICT (hour, agent_id) DO UPDATE SET
     beats = excluded.beats, late_max = excluded.late_max, load = excluded.load, cpu_percent = excluded.cpu_percent,
-    memory_mb = excluded.memory_mb, tokens = excluded.tokens, cost_usd = excluded.cost_usd, errors = excluded.errors;
+    memory_mb = excluded.memory_mb, tokens = excluded.tokens, cost_usd = excluded.cost_usd, errors = excluded.errors,
+    status = excluded.status, tasks = excluded.tasks, capacity = excluded.capacity,
+    tasks_completed = excluded.tasks_completed, tasks_failed = excluded.tasks_failed, uptime_s = excluded.uptime_s;
 
 -- keep_chunks --
 INSERT INTO journal (from_at, to_at, signals, data) VALUES ($1::float8, $2::float8, $3::bigint, $4::bytea);

@@ -32,13 +32,16 @@ SELECT epoch, page, event FROM hub FOR UPDATE;
 -- renew_and_list_hubs --
 -- `renew_hub` and `hubs` at once: a hub that stands by does this twice a second.
 WITH mine AS (
-    INSERT INTO hubs (name, beat, url, version, epoch) VALUES ($1, 1, $2, $3, -1)
-    ON CONFLICT (name) DO UPDATE SET beat = hubs.beat + 1, url = excluded.url, version = excluded.version
-    RETURNING name, beat, url, version, epoch
+    INSERT INTO hubs (name, beat, url, version, zone, copied, epoch) VALUES ($1, 1, $2, $3, $4, $5, -1)
+    ON CONFLICT (name) DO UPDATE
+    SET beat = hubs.beat + 1, url = excluded.url, version = excluded.version, zone = excluded.zone, copied = excluded.copied
+    RETURNING name, beat, url, version, zone, copied, drained, epoch
 ), every AS (
-    SELECT * FROM mine UNION ALL SELECT name, beat, url, version, epoch FROM hubs WHERE name <> $1
+    SELECT * FROM mine
+    UNION ALL SELECT name, beat, url, version, zone, copied, drained, epoch FROM hubs WHERE name <> $1
 )
-SELECT hub.epoch, name, beat, url, version, every.epoch = hub.epoch FROM every CROSS JOIN hub ORDER BY name;
+SELECT hub.epoch, name, beat, url, version, zone, copied, drained, every.epoch = hub.epoch
+FROM every CROSS JOIN hub ORDER BY name;
 
 -- belief_mark --
 -- Transactions before the oldest one in progress have ended: whoever reads from now on sees them.

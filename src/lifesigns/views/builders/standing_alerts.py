@@ -7,9 +7,10 @@ it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import islice
 from typing import Final
+
+from msgspec.structs import replace
 
 from lifesigns.core.agent import Agent
 from lifesigns.core.awareness import Awareness

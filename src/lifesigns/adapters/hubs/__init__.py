@@ -1,0 +1,1 @@
+"""Calls to other hubs: one driver per file."""

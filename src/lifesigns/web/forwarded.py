@@ -1,0 +1,124 @@
+"""Forwarded calls: those that a hub that stands by passes on to the one that judges.
+
+The hub that judges reads such a call as its client sent it: the `Host` that the client typed, its address, the port and
+the TLS of the hub it reached. A header says these, with a MAC that only the hubs on one store can make. The header gives
+no right: token, cookie and `Origin` are the client's own, and are checked as those of any call. Without a right MAC it is
+ignored. A call that carries it is never forwarded again.
+
+And a hub proves who it is before another one sends it anybody's token: it answers a challenge with a MAC of its own name
+and address. So whoever can write to the store, and puts another address into a row, learns no token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from typing import Any, Final, Self
+from urllib.parse import quote, unquote
+
+from lifesigns.hub.lease import Lease
+from lifesigns.hub.token_macs import HubMacs
+from lifesigns.web.answers import Answer
+from lifesigns.web.host_policy import HostPolicy
+
+FORWARDED: Final = b"lifesigns-forwarded"
+CHALLENGE: Final = b"lifesigns-challenge"
+PROOF: Final = b"lifesigns-proof"
+CHALLENGE_MAX: Final = 64
+
+BEATS_OF_HUB: Final = "/beats-of-hub"
+"""Where a hub that stands by brings the single beats of many clients. For hubs alone."""
+
+HOST_POLICY: Final = "host_policy"
+REACHED: Final = "reached_hub"
+"""In the scope of a forwarded call: the name and the host policy of the hub that the client reached."""
+
+Scope = MutableMapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ReachedHub:
+    """How a client reached the hub that forwards its call."""
+
+    name: str
+    """Of that hub."""
+    host: bytes
+    """The `Host` that it typed."""
+    client: str
+    """The address that the connection came from."""
+    port: int
+    """The hub's own."""
+    tls: bool
+    behind_proxy: bool
+
+    @classmethod
+    def of(cls, name: str, scope: Scope, host: bytes, policy: HostPolicy) -> Self:
+        """How this client reached this hub."""
+        client, server = scope.get("client"), scope.get("server")
+        address, port = client[0] if client else "-", server[1] if server else 0
+        return cls(name, host, address, port, policy.tls, policy.behind_proxy)
+
+    def header(self, macs: HubMacs) -> bytes:
+        """The value of `FORWARDED`."""
+        flags = b"%d%d" % (self.tls, self.behind_proxy)
+        parts = (quote(self.name).encode(), self.host, self.client.encode(), b"%d" % self.port, flags)
+        return b" ".join((*parts, macs.mac("forwarded", *parts)))
+
+    @classmethod
+    def read(cls, value: bytes, macs: HubMacs) -> Self | None:
+        """What a hub said; None if it was none of ours."""
+        *parts, mac = value.split(b" ")
+        if len(parts) != 5 or not macs.is_right(mac, "forwarded", *parts):
+            return None
+        name, host, client, port, flags = parts
+        return cls(
+            unquote(name.decode()), host, client.decode(), int(port), flags[:1] == b"1", flags[1:] == b"1"
+        )
+
+    @property
+    def policy(self) -> HostPolicy:
+        """Of that hub."""
+        return HostPolicy.checked(self.host, tls=self.tls, behind_proxy=self.behind_proxy)
+
+
+def is_forwarded(scope: Scope) -> bool:
+    """Whether a call says that a hub forwarded it, truly or not."""
+    return any(name == FORWARDED for name, _ in scope["headers"])
+
+
+def as_sent(scope: Scope, macs: HubMacs) -> Scope:
+    """A call as its client sent it, if a hub of ours forwarded it; else as it is."""
+    said = [value for name, value in scope["headers"] if name == FORWARDED]
+    reached = ReachedHub.read(said[0], macs) if len(said) == 1 else None
+    if reached is None:
+        return scope
+    connection = scope.get("state", {}).get("connection")
+    if connection is not None:
+        connection.count_for_no_address()
+    headers = [
+        (name, reached.host if name == b"host" else value)
+        for name, value in scope["headers"]
+        if name != FORWARDED
+    ]
+    return {
+        **scope,
+        "headers": headers,
+        "client": (reached.client, 0),
+        "server": ("", reached.port),
+        HOST_POLICY: reached.policy,
+        REACHED: reached.name,
+    }
+
+
+# --- who is there -------------------------------------------------------------------------------------
+
+
+def proof(macs: HubMacs, challenge: bytes, name: str, url: str) -> bytes:
+    """That a hub of this name, at this address, is one of those on the store, and judges."""
+    return macs.mac("proof", challenge, name.encode(), url.encode())
+
+
+def proving(challenge: bytes, lease: Lease, macs: HubMacs) -> Answer:
+    """The answer to a challenge."""
+    challenge = challenge[:CHALLENGE_MAX]
+    return Answer(status=204, headers=((PROOF, proof(macs, challenge, lease.name, lease.url)),))

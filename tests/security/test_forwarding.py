@@ -1,0 +1,251 @@
+"""A hub that stands by forwards every call to the one that judges. Nobody gains anything by coming that way.
+
+Promises:
+    1. A call has the rights of its own token, whichever hub it came to, and no header of a client adds to them.
+    2. `Host`, `Origin` and the address that count are those of the hub that the client reached.
+    3. Nobody's token is sent to a hub that does not prove to be the one that judges, at that very address.
+    4. Whoever tries many tokens at one hub has to wait there, and nobody else has to.
+    5. A call that was forwarded is not forwarded again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx2
+import msgspec
+import pytest
+
+from lifesigns.cli.doctor_checks import examine
+from lifesigns.config.hub_locator import HubLocator
+from lifesigns.hub.principals import Role
+from lifesigns.web import leader_connection
+from lifesigns.web.forwarded import BEATS_OF_HUB, ReachedHub
+from lifesigns.web.host_policy import HostPolicy
+from tests.servers.certificates import self_signed
+from tests.web.listening import until
+from tests.web.two_hubs import OneHub, TwoHubs, two_hubs
+
+BEATS = "/api/v1/beats"
+
+
+@pytest.fixture
+async def hubs(tmp_path: Path) -> AsyncIterator[TwoHubs]:
+    async with two_hubs(tmp_path, policy=HostPolicy(names=frozenset({"hub-2.example"}))) as both:
+        await until(lambda: not both.site.why_away)
+        yield both
+
+
+async def from_address(hub: OneHub, address: str, token: str) -> int:
+    """The status of a call from another address of this machine."""
+    transport = httpx2.AsyncHTTPTransport(local_address=address, verify=False)
+    async with httpx2.AsyncClient(transport=transport, base_url=hub.url) as client:
+        answer = await client.get("/api/v1/me", headers={"authorization": f"Bearer {token}"})
+        return answer.status_code
+
+
+async def test_a_role_gets_what_it_gets_at_the_hub_that_judges(hubs: TwoHubs) -> None:
+    for role in (Role.AGENT, Role.VIEWER, Role.OPERATOR, Role.ADMIN):
+        token = await hubs.judge.token(role, "a" if role is Role.AGENT else "")
+        for method, path in (
+            ("GET", "/api/v1/agents"),
+            ("GET", "/api/v1/tokens"),
+            ("GET", "/api/v1/hubs"),
+            ("DELETE", "/api/v1/hubs/nobody"),
+            ("POST", BEATS),
+            ("GET", "/api/v1/agents/b"),
+        ):
+            direct, through = [
+                await hub.ask(path, token, method, content=b'{"agent_id": "b"}' if method == "POST" else None)
+                for hub in (hubs.judge, hubs.standby)
+            ]
+            assert through.status_code == direct.status_code, (role, method, path)
+
+
+async def test_what_a_client_says_about_itself_counts_for_nothing(hubs: TwoHubs) -> None:
+    """Neither a made-up header, nor one that a hub has made for another call."""
+    macs = hubs.judge.service.access.tokens.hub_macs
+    assert macs is not None
+    true = ReachedHub("standby", b"hub-2.example", "127.0.0.9", 1, tls=False, behind_proxy=False).header(macs)
+    other_mac = true[:-1] + (b"1" if true.endswith(b"0") else b"0")
+    for forged in (b"x", other_mac, true.replace(b"hub-2.example", b"evil.example")):
+        answer = await hubs.judge.ask(
+            "/docs", headers={"host": "evil.example", "lifesigns-forwarded": forged.decode()}
+        )
+        assert answer.status_code == 421
+    twice = [("host", "evil.example"), *[("lifesigns-forwarded", true.decode())] * 2]
+    async with httpx2.AsyncClient(base_url=hubs.judge.url, verify=False, trust_env=False) as client:
+        assert (await client.get("/docs", headers=twice)).status_code == 421
+    posts = msgspec.msgpack.encode([(b"nonsense", b'{"agent_id": "a"}')])
+    alone = await hubs.judge.ask(BEATS_OF_HUB, method="POST", content=posts)
+    assert alone.status_code == 404, "that call is for hubs"
+    by_hub = await hubs.judge.ask(
+        BEATS_OF_HUB, method="POST", content=posts, headers={"lifesigns-forwarded": true.decode()}
+    )
+    assert msgspec.msgpack.decode(by_hub.content) == [None], "and a hub has no right of its own"
+    assert not hubs.judge.service.engine.beliefs.agents
+
+
+async def test_names_and_pages_are_those_of_the_hub_that_was_reached(hubs: TwoHubs) -> None:
+    admin = await hubs.judge.token(Role.ADMIN)
+    typed = {"host": "hub-2.example"}
+    assert (await hubs.judge.ask("/api/v1/me", admin, headers=typed)).status_code == 421
+    assert (await hubs.standby.ask("/api/v1/me", admin, headers=typed)).status_code == 200
+    assert (await hubs.standby.ask("/docs", headers={"host": "evil.example"})).status_code == 421
+    for origin, status in (("http://hub-2.example", 202), ("http://evil.example", 403)):
+        for body in (b'{"agent_id": "a"}', b'[{"agent_id": "a"}]'):
+            said = {**typed, "origin": origin}
+            answer = await hubs.standby.ask(BEATS, admin, "POST", content=body, headers=said)
+            assert answer.status_code == status
+    link = await hubs.standby.ask("/api/v1/sign-in-links", admin, "POST", headers=typed)
+    assert link.json()["url"].startswith("http://hub-2.example/sign-in?")
+
+
+async def test_whoever_tries_many_tokens_waits_and_nobody_else(hubs: TwoHubs) -> None:
+    admin = await hubs.judge.token(Role.ADMIN)
+    guesses = [await from_address(hubs.standby, "127.0.0.2", f"guess-{n}") for n in range(30)]
+    assert guesses == [401] * 10 + [429] * 20
+    assert hubs.judge.service.access.throttle.refused == 10, "the hub that judges learns of a few"
+    assert await from_address(hubs.standby, "127.0.0.2", admin) == 200, "a right one is always let in"
+    assert await from_address(hubs.standby, "127.0.0.3", "one guess") == 401
+    assert await from_address(hubs.judge, "127.0.0.4", "one guess") == 401
+
+
+async def test_a_call_that_was_forwarded_is_not_forwarded_again(hubs: TwoHubs) -> None:
+    admin = await hubs.judge.token(Role.ADMIN)
+    said = {"lifesigns-forwarded": "by another hub"}
+    for path, method, body in (
+        ("/api/v1/me", "GET", None),
+        (BEATS, "POST", b'{"agent_id": "a"}'),
+        (BEATS_OF_HUB, "POST", b""),
+    ):
+        answer = await hubs.standby.ask(path, admin, method, content=body, headers=said)
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+
+
+async def test_headers_of_a_connection_end_with_it(hubs: TwoHubs, monkeypatch: pytest.MonkeyPatch) -> None:
+    admin = await hubs.judge.token(Role.ADMIN)
+    sent: list[bytes] = []
+    begin = leader_connection.LeaderConnection.begin
+
+    def noted(connection: leader_connection.LeaderConnection, request: bytes, **more: bool) -> None:
+        sent.append(request)
+        begin(connection, request, **more)
+
+    monkeypatch.setattr(leader_connection.LeaderConnection, "begin", noted)
+    own = {"connection": "keep-alive, x-mine", "x-mine": "1", "te": "trailers", "keep-alive": "timeout=5"}
+    answer = await hubs.standby.ask("/api/v1/me", admin, headers={**own, "x-other": "2"})
+    assert answer.status_code == 200
+    (request,) = [one for one in sent if b"/api/v1/me" in one]
+    names = [line.partition(b":")[0] for line in request.split(b"\r\n")[1:] if line]
+    assert not {b"connection", b"x-mine", b"te", b"keep-alive"} & set(names)
+    assert names.count(b"host") == names.count(b"lifesigns-forwarded") == names.count(b"x-other") == 1
+
+
+async def test_a_body_that_is_too_large_is_refused_before_it_is_forwarded(hubs: TwoHubs) -> None:
+    admin = await hubs.judge.token(Role.ADMIN)
+    answer = await hubs.standby.ask(BEATS, admin, "POST", content=b"[" + b" " * (8 * 1024 * 1024))
+    assert answer.status_code == 413
+
+
+# --- who is there -------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def thief(passes_on_to: list[int]) -> AsyncIterator[tuple[str, list[bytes]]]:
+    """Something that passes everything on to the hub that judges, if it knows its port; its address, and what it saw."""
+    seen: list[bytes] = []
+    writers: list[asyncio.StreamWriter] = []
+
+    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, note: bool) -> None:
+        while piece := await reader.read(65536):
+            if note:
+                seen.append(piece)
+            writer.write(piece)
+
+    async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_connection("127.0.0.1", passes_on_to[0])
+        writers.extend((writer, back))
+        await asyncio.gather(pump(reader, back, True), pump(there, writer, False), return_exceptions=True)
+
+    server = await asyncio.start_server(meet, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", seen
+    finally:
+        server.close()
+        for writer in writers:
+            writer.transport.abort()
+
+
+async def test_an_address_that_somebody_wrote_into_the_store_gets_no_token(tmp_path: Path) -> None:
+    """Not even if the hub that judges stands behind it: that one says where it is itself."""
+    passes_on_to: list[int] = []
+    async with thief(passes_on_to) as (url, seen), two_hubs(tmp_path) as hubs:
+        passes_on_to.append(int(hubs.judge.url.rpartition(":")[2]))
+        await until(lambda: not hubs.site.why_away)
+        admin = await hubs.judge.token(Role.ADMIN)
+        await hubs.judge.service.store.renew("judge", url, "1.0")
+        await hubs.standby.lease.may_lead()
+        leader = hubs.standby.lease.leader
+        assert leader is not None
+        assert leader.url == url
+        assert (await hubs.standby.ask("/api/v1/me", admin)).status_code == 503
+        beat = await hubs.standby.ask(BEATS, admin, "POST", content=b'{"agent_id": "a"}')
+        assert beat.status_code == 503
+        assert seen
+        assert admin.encode() not in b"".join(seen)
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("http://127.0.0.1:9", "start it with --host"),
+        ("http://192.0.2.1:8710", "a token would be sent there unencrypted"),
+    ],
+)
+async def test_a_hub_that_cannot_be_reached_is_said_to_those_who_may_know(
+    tmp_path: Path, url: str, why: str
+) -> None:
+    """In the log, by `/readyz` and by `lifesigns doctor`; at once, without waiting for it."""
+    async with two_hubs(tmp_path, judge_at=url) as hubs:
+        await until(lambda: why in hubs.site.why_away)
+        admin = await hubs.judge.token(Role.ADMIN)
+        ready = await hubs.standby.ask("/readyz", admin)
+        assert (ready.status_code, why in ready.json()["judge"]) == (503, True)
+        assert (await hubs.standby.ask("/readyz")).json()["judge"] == "away"
+        locator = HubLocator(hubs.standby.url, admin)
+        checks = await asyncio.to_thread(lambda: list(examine({}, locator, given=True)))
+        assert (checks[-1].what, checks[-1].level, why in checks[-1].said) == ("hubs", "bad", True)
+
+
+async def test_the_hub_itself_at_the_address_of_the_other_is_not_taken_for_it(tmp_path: Path) -> None:
+    """Both listen on their own loopback, on two machines: what is there is this hub."""
+    async with two_hubs(tmp_path) as hubs:
+        await hubs.judge.service.store.renew("judge", hubs.standby.url, "1.0")
+        await hubs.standby.lease.may_lead()
+        await until(lambda: "does not prove to be judge" in hubs.site.why_away)
+        assert (await hubs.standby.ask("/api/v1/agents")).status_code == 503
+
+
+async def test_a_certificate_between_hubs_is_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the system's authorities, or by those of `SSL_CERT_FILE`."""
+    certificate = self_signed(tmp_path)
+    tls = str(certificate), str(certificate.with_name("key.pem"))
+    for trusted in (False, True):
+        leader_connection.trust.cache_clear()
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate) if trusted else "/dev/null")
+        (tmp_path / str(trusted)).mkdir()
+        async with two_hubs(tmp_path / str(trusted), judge_tls=tls) as hubs:
+            if trusted:
+                await until(lambda hubs=hubs: not hubs.site.why_away)
+            else:
+                await until(lambda hubs=hubs: "SSL_CERT_FILE names the authority" in hubs.site.why_away)
+            admin = await hubs.judge.token(Role.ADMIN)
+            status = (await hubs.standby.ask("/api/v1/me", admin)).status_code
+            assert status == (200 if trusted else 503)
+    leader_connection.trust.cache_clear()
