@@ -22,6 +22,9 @@ SWITCHES: Final[Mapping[str, bool]] = {"enable_activity_tracking": True, "enable
 FREEZE_SHARE: Final = 0.9
 """Of the interval: a loop that has not answered one heartbeat when the next is due is frozen, as at `balanced`."""
 
+VERDICT_SHARE: Final = 0.9
+"""Of the activity timeout: the seed promises the event *within* it, so the verdict leaves the rest to a busy machine."""
+
 
 class AgentHealthMonitor(Monitor):
     """A `Monitor` with the names and the configuration of seed 000; its methods have both spellings.
@@ -92,6 +95,8 @@ def _value(key: str, name: str, value: Any) -> float | bool:
 
 def _policy(known: Mapping[str, float | bool]) -> dict[str, Any]:
     interval, timeout = known["heartbeat_interval"], known["activity_timeout"]
+    if known["enable_heartbeats"]:
+        timeout *= VERDICT_SHARE
     # Two pings have to fit between the first missed beat and the timeout.
     ping_wait = min(known["heartbeat_timeout"], max(0.0, (timeout - 1.25 * interval) / 2))
     return {
