@@ -312,3 +312,12 @@ def test_the_doctor_sees_clocks_that_disagree() -> None:
         "bad",
     ]
     assert "behind" in doctor_checks._clock(-10.0).said
+
+
+def test_show_says_what_is_about_to_be_done_and_not_that_it_was() -> None:
+    with hub_in_thread(policy="swift") as hub:
+        hub.client.beat("silent")
+        eventually(lambda: hub.client.agent("silent").intervention is not None)
+        said = hub.cli("show", "silent").output
+        assert re.search(r"^intervention +escalate in \d.*: Nothing heard for", said, re.M), said
+        assert re.search(r"^so far +1 disconnection, 0 interventions", said, re.M), said

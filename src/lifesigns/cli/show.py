@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from lifesigns.cli import output
-from lifesigns.cli.output import amount, seconds, since, words
+from lifesigns.cli.output import amount, counted, seconds, since, words
 from lifesigns.cli.requests import asks_a_hub, exit_if, prints_json
 from lifesigns.core.words import duration
 from lifesigns.errors import HubError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from lifesigns.client import Client
-    from lifesigns.views import AgentHealth, History, LastBeat, Point
+    from lifesigns.views import AgentHealth, History, InterventionView, LastBeat, Point
 
 NOT_THERE: Final = 404
 EVENTS_SHOWN: Final = 10
@@ -112,11 +112,7 @@ def _facts(agent: AgentHealth, beat: LastBeat | None, now: float) -> Iterator[tu
     yield "checkpoint", f"{since(agent.last_checkpoint, now)} ago" if agent.last_checkpoint else ""
     yield "breakers", ", ".join(f"{one.name} {one.state}" for one in agent.circuit_breakers)
     if step is not None:
-        next_ = f", next in {duration(max(0.0, seconds(step.next_at) - now))}" if step.next_at else ""
-        yield (
-            "intervention",
-            f"{step.rung} {step.attempt}, for {since(step.since, now)}{next_}: {step.reason}",
-        )
+        yield "intervention", f"{_step(step, now)}: {step.reason}"
     if agent.paused:
         left = (
             f"for {duration(seconds(agent.paused_until) - now)}"
@@ -127,8 +123,17 @@ def _facts(agent: AgentHealth, beat: LastBeat | None, now: float) -> Iterator[tu
     if numbers.disconnection_count or numbers.intervention_count:
         yield (
             "so far",
-            f"{numbers.disconnection_count} disconnections, {numbers.intervention_count} interventions",
+            f"{counted(numbers.disconnection_count, 'disconnection')}, "
+            f"{counted(numbers.intervention_count, 'intervention')}",
         )
+
+
+def _step(step: InterventionView, now: float) -> str:
+    """The step of the ladder that an agent is on, or the one that is about to be taken."""
+    left = duration(max(0.0, seconds(step.next_at) - now)) if step.next_at else ""
+    if not step.id:
+        return f"{step.rung} in {left or 'a moment'}"
+    return f"{step.rung} {step.attempt}, for {since(step.since, now)}{left and f', next in {left}'}"
 
 
 def _in_its_words(agent: AgentHealth, now: float) -> str:

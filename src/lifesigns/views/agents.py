@@ -61,6 +61,7 @@ class InterventionView(Struct, frozen=True):
     """The step of the ladder an agent is on."""
 
     id: str
+    """Empty until the step is taken, at `next_at`."""
     rung: Rung
     attempt: int
     reason: str

@@ -7,6 +7,13 @@ import { mayAct } from "../../state";
 import type { AgentHealth, InterventionView as Step } from "#types";
 import { duration, RUNGS, seconds } from "../../words";
 
+/** What the time until the first step of a case is left for: nothing has been done yet. */
+const FIRST: Record<string, string> = {
+  nudge: "it is nudged",
+  escalate: "people are asked",
+  terminate: "it is ended",
+};
+
 const NEXT: Record<string, string> = {
   nudge: "the next step",
   escalate: "it is decided without you",
@@ -63,9 +70,10 @@ function Granted({ step }: { step: Step }) {
 function Left({ step }: { step: Step }) {
   if (step.next_at === null) return null;
   const left = seconds(step.next_at) - now.value;
+  const steps = step.id === "" ? FIRST : NEXT;
   return left > 0 ? (
     <>
-      , {duration(left)} until {NEXT[step.rung] ?? "the next step"}
+      , {duration(left)} until {steps[step.rung] ?? "the next step"}
     </>
   ) : null;
 }
