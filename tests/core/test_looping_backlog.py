@@ -211,9 +211,9 @@ def test_polls_of_a_life_that_was_cut_off_from_its_beginning_come_at_once_and_ma
 
 
 def test_a_second_life_that_goes_on_looping_is_found() -> None:
-    """The look-alike: the first ten seconds count for nothing, those after them do."""
-    watch = second_life(calls=10 + 8, every=1.0)
-    assert watch.health() is Health.STUCK
+    """The look-alike: its first call is new, the others of the first ten seconds count for nothing, the seven after them do."""
+    assert second_life(calls=15, every=1.0).health() is Health.DEGRADED
+    assert second_life(calls=16, every=1.0).health() is Health.STUCK
 
 
 def test_a_model_call_that_ended_while_nobody_listened_shows_no_thinking() -> None:
