@@ -26,11 +26,11 @@ class Tape:
         self.now = 1000.0
         self._every, self._thinks = every, thinks
 
-    def hear(self, tool: str, *, args: str = "x") -> Finding | None:
+    def hear(self, tool: str, *, args: str = "x", ok: bool = True) -> Finding | None:
         """One in its time."""
         self.now += self._every
         thought(self.history, self.now - self._thinks * self._every, True, self.now)
-        return self._observe(tool, args)
+        return self._observe(tool, args, ok=ok)
 
     def hear_late(self, tools: Sequence[str], *, args: str = "x") -> Finding | None:
         """Those of some time, all at once, while the hub does not trust its ears."""
@@ -40,9 +40,9 @@ class Tape:
             found = self._observe(tool, args, truce_until=self.now + 5.0)
         return found
 
-    def _observe(self, tool: str, args: str, truce_until: float = 0.0) -> Finding | None:
+    def _observe(self, tool: str, args: str, truce_until: float = 0.0, *, ok: bool = True) -> Finding | None:
         call = ToolFinished(
-            agent_id="a", call_id="c", tool=tool, args_digest=args, result_digest="same", ok=True
+            agent_id="a", call_id="c", tool=tool, args_digest=args, result_digest="same", ok=ok
         )
         return observe(self.history, call, POLICY, self.now, truce_until=truce_until)
 
@@ -150,6 +150,23 @@ def test_a_cycle_has_begun_when_one_call_came_again() -> None:
     assert len(tape.history.rkeys) == 5
 
 
+@pytest.mark.parametrize("ok", [True, False], ids=["often", "failing"])
+@pytest.mark.parametrize("late", [7, 30])
+def test_what_turns_of_a_backlog_have_pushed_off_the_tape_is_not_told_of_any_more(
+    late: int, ok: bool
+) -> None:
+    """A culprit that was not on its own tape any more was an error of ours, and its agent was not judged from then on."""
+    tape = Tape()
+    for _ in range(POLICY.recent_notice):
+        tape.hear("search", ok=ok)
+    assert tape.hear("search", ok=ok) is not None
+    for tool in (*ROUND, "grep", "read"):
+        tape.hear(tool)
+    found = tape.hear_late([ROUND[(2 + n) % 3] for n in range(late)])
+    assert tape.history.failing == ""
+    assert (tape.history.often != "", found is not None) == (late < POLICY.recent_window,) * 2
+
+
 def test_a_full_tape_of_an_older_version_has_the_time_of_a_call_that_takes_its_turn() -> None:
     """An older version stored neither marks nor times; what such a tape lacks is at its beginning, not at its end."""
     tape = Tape()
@@ -194,9 +211,9 @@ def test_polls_of_a_life_that_was_cut_off_from_its_beginning_come_at_once_and_ma
 
 
 def test_a_second_life_that_goes_on_looping_is_found() -> None:
-    """The look-alike: the first ten seconds count for nothing, those after them do."""
-    watch = second_life(calls=10 + 8, every=1.0)
-    assert watch.health() is Health.STUCK
+    """The look-alike: its first call is new, the others of the first ten seconds count for nothing, the seven after them do."""
+    assert second_life(calls=15, every=1.0).health() is Health.DEGRADED
+    assert second_life(calls=16, every=1.0).health() is Health.STUCK
 
 
 def test_a_model_call_that_ended_while_nobody_listened_shows_no_thinking() -> None:

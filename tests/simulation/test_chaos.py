@@ -1,4 +1,4 @@
-"""Chaos in small: what `python -m tools.chaos` does five hundred times."""
+"""Chaos in small: what `python -m tools.chaos` does six hundred times."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import pytest
 from lifesigns.simulation import simulate
 from lifesigns.simulation.monitor import Monitor
 from tests.simulation.test_invariants_bite import a_life_gets_two_successors
-from tools.chaos import Run, config_of
+from tools.chaos import KNOWN, Run, config_of, seeds_to_run
 
 SEEDS = (1, 2, 3, 4, 5)
 
@@ -34,3 +34,11 @@ def test_a_hub_that_forgets_its_orders_when_it_is_killed_is_caught(monkeypatch: 
 def test_a_second_successor_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     a_life_gets_two_successors(monkeypatch)
     assert any("[twice]" in text for seed in SEEDS for text in live(seed).wrong)
+
+
+def test_each_session_runs_the_known_worlds_and_others_that_nobody_has_seen() -> None:
+    known, once, again = set(KNOWN), set(seeds_to_run(fresh=20)), set(seeds_to_run(fresh=20))
+    assert known < once
+    assert known < again
+    assert len(once - known) == len(again - known) == 20
+    assert once != again

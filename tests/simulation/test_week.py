@@ -5,9 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from lifesigns.core import signals as s
-from lifesigns.core.health import Doing
+from lifesigns.core.health import Doing, Health, Phase
 from lifesigns.core.policy import HOUR, MINUTE
 from lifesigns.core.profiles import PolicyBook, profile
+from lifesigns.core.respawn import Lineage
 from lifesigns.simulation import Faults, SimulationConfig, World, simulate
 from lifesigns.simulation.lives import failing
 from lifesigns.simulation.lives.failing import FAILURES
@@ -41,6 +42,22 @@ def test_nobody_overspends_a_budget_that_the_monitor_was_never_told() -> None:
     known = [engine.agent(agent.id) for agent in world.agents if agent.capped]
     assert len(known) == 9
     assert all(agent and engine.policy_of(agent).spending.task_tokens_max for agent in known)
+
+
+@pytest.mark.parametrize("phase", [Phase.REVIEW, Phase.STARTING])
+def test_the_death_of_a_life_that_nobody_heard_and_people_were_told_of_need_not_be_found(
+    phase: Phase,
+) -> None:
+    """It began while its agent was cut off, its start was tried again, and given up: people know that there is none."""
+    world = World(SimulationConfig(agents=1, days=0.02, seed=1, failure_every=NEVER_FAILS, quiet_for=0))
+    world.run()
+    agent, beliefs = world.agents[0], world.monitor.engine.beliefs
+    assert world.scorer.failing(agent, Illness.CRASH).found_at is None
+    beliefs.agents[agent.id].health = Health.TERMINATED
+    beliefs.lineages[agent.id] = Lineage(agent.id, 0, phase=phase)
+    given_up = phase is Phase.REVIEW
+    assert (world.scorer.failing(agent, Illness.CRASH).found_at is not None) == given_up
+    assert world.scorer.failing(agent, Illness.LOOP).found_at is None
 
 
 @pytest.mark.parametrize("illness", [Illness.ERRORS, Illness.FREEZE])

@@ -134,10 +134,9 @@ class Ladder:
             return False
         return _is_silent(agent) and not spent(agent) and self._may_end(agent, case, policy)
 
-    def postpone(self, agent: Agent, now: float, wait: float) -> None:
+    def postpone(self, case: Case, now: float, wait: float) -> None:
         """Take the next step so much later."""
-        if agent.case is not None:
-            self._wait(agent.case, now, wait)
+        self._wait(case, now, wait)
 
     def left_alone(self, agent: Agent) -> None:
         """The agent has just said that it waits for something else. Take back a nudge of this very call."""

@@ -322,7 +322,7 @@ class Watching:
             wait = silence.answer_within(agent, 1, policy.silence) * factor
             lately = min(now - agent.heard_at, policy.silence.timeout)
             self._ask_zones(agent, case.last_look, wait, lately, now)
-            context.ladder.postpone(agent, now, wait)
+            context.ladder.postpone(case, now, wait)
             return True
         doubt = second_opinion.doubt(case.last_look, context.other_zones)
         case.last_look = None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from lifesigns.core import effects as e
 from lifesigns.core.awareness import TRUCE_MAX
 from lifesigns.core.fleet import Fleet
+from lifesigns.core.health import Health
 from lifesigns.core.judgement import RANK
 from lifesigns.core.policy import HOUR, MINUTE
 from lifesigns.simulation.monitor import SHAKEN_FOR
@@ -94,14 +95,21 @@ class Scorer:
         failure.due_at = max(failure.due_at, due_at)
 
     def failing(self, agent: SimulatedAgent, illness: Illness) -> Failure:
-        """A failure begins now; an agent that already counts as silent has died in silence."""
+        """A failure begins now; an agent that already counts as silent or ended has died in silence."""
         wait = bound(illness, agent.policy, shaken=self._world.now < self._world.monitor.shaken_until)
         due_at = self._world.now + wait + max(0.0, self.truce_until - self._world.now)
         failure = Failure(agent.id, illness, self._world.now, due_at)
-        if agent.accused_of & SHOWS_AS[illness]:
+        if agent.accused_of & SHOWS_AS[illness] or (illness in SILENT and self._is_given_up(agent)):
             failure.found_at = self._world.now
         self.failures.append(failure)
         return failure
+
+    def _is_given_up(self, agent: SimulatedAgent) -> bool:
+        """It is believed ended, and people were told that it is not started again: nobody has ever heard the life that fails now."""
+        beliefs = self._world.monitor.engine.beliefs
+        belief, lineage = beliefs.agents.get(agent.id), beliefs.lineages.get(agent.id)
+        ended = belief is not None and belief.health is Health.TERMINATED
+        return ended and lineage is not None and lineage.waits_for_a_person
 
     def pinged_in_doubt(self, agent: SimulatedAgent) -> None:
         """A monitor that doubts itself waits longer for an answer."""

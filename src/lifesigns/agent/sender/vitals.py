@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
@@ -14,7 +13,7 @@ if sys.platform != "win32":
     import resource
 
 _MB: Final = 1024.0 * 1024.0
-_STATM: Final = Path("/proc/self/statm")
+_STATM: Final = "/proc/self/statm"
 
 
 class Vitals(Struct, frozen=True):
@@ -47,10 +46,19 @@ _SPAN_MIN: Final = 0.2
 def _memory_mb() -> float | None:
     """Resident memory now, or the peak where only that is known."""
     try:
-        pages = int(_STATM.read_bytes().split()[1])
+        pages = int(_statm().split()[1])
     except (OSError, ValueError, IndexError):
         if sys.platform == "win32":
             return None
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return round(peak / (_MB if sys.platform == "darwin" else 1024.0), 1)
     return round(pages * os.sysconf("SC_PAGE_SIZE") / _MB, 1)
+
+
+def _statm() -> bytes:
+    """Without a file object: it would double the price, which every beat pays."""
+    descriptor = os.open(_STATM, os.O_RDONLY)
+    try:
+        return os.read(descriptor, 128)
+    finally:
+        os.close(descriptor)

@@ -149,6 +149,8 @@ def take_turn(history: CallHistory, call: ToolFinished, policy: LoopingPolicy, n
     ]
     history.key, history.key_run, history.key_since = key, 1, now
     _append(history, rkey, 0, call, policy, max(now, history.times[-1]))
+    _follow_often(history, "", policy)
+    _follow_failing(history, "", policy)
 
 
 def fill_in(history: CallHistory) -> None:
