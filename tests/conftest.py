@@ -18,10 +18,13 @@ import os
 import shutil
 import signal
 import tempfile
+from collections.abc import Iterator
 from itertools import groupby
 
 import pytest
 from hypothesis import Phase, settings
+
+from tests.servers.postgres import PostgresServer
 
 settings.register_profile("dev", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
@@ -73,3 +76,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """One for all tests of a worker. A test that harms it lets it recover; what it finds there is of the test before."""
+    with PostgresServer() as server:
+        yield server

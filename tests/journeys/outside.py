@@ -26,7 +26,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from tests.servers.forked import ForkedProcess, forked
+from tests.servers.forked import ForkedProcess, completed, forked
 
 BOUND: Final = 60.0
 """For one condition. It takes seconds; the rest is for a machine that is busy."""
@@ -154,15 +154,7 @@ class Hub:
 
     def cli(self, *args: str, check: bool = True, **env: str) -> subprocess.CompletedProcess[str]:
         """A command, as a shell starts it."""
-        done = subprocess.run(
-            [sys.executable, "-m", "lifesigns", *args],
-            capture_output=True,
-            text=True,
-            timeout=BOUND,
-            check=False,
-            env=environment(**{**self.environ, **env}),
-            cwd=self.folder,
-        )
+        done = completed(*args, cwd=self.folder, env=environment(**{**self.environ, **env}), timeout=BOUND)
         assert not check or done.returncode == 0, (
             f"lifesigns {args} ended with {done.returncode}: {done.stderr}"
         )
