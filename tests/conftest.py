@@ -8,8 +8,8 @@ None has a deadline, because a busy machine is not a failure. Chosen by `CI` in 
 
 Nothing that collecting has made is garbage before the end, and it is a lot: the collector does not look at it.
 
-Each worker begins with its part of the tests that mostly wait (`WAITING`): at the end they would have the machine for
-themselves, and hardly use it.
+Some workers begin with the tests that mostly wait (`WAITING`), the others with those that compute: workers that all wait
+leave the machine idle, and so would the last tests if they wait.
 """
 
 import atexit
@@ -50,27 +50,25 @@ atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 gc.disable()  # Until everything is collected: six workers would visit all modules and all tests, again and again.
 
 WAITING = ("tests/journeys/", "tests/acceptance/", "tests/demo/", "tests/integrations/")
+WAIT_SHARE = 2 / 3
+"""Of the workers: the others keep the processors busy meanwhile."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Workers get equal parts of the list, one after the other: each part begins with files that wait."""
+    """A worker gets an equal part of the list, and when it is through, half of what another has left, from its end."""
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
     if workers == 1:
         return
-    files = [
-        (name, list(tests)) for name, tests in groupby(items, lambda item: item.nodeid.partition("::")[0])
-    ]
-    waiting = [tests for name, tests in files if name.startswith(WAITING)]
-    others = [test for name, tests in files if not name.startswith(WAITING) for test in tests]
-    part = -(-len(others) // workers)
-    items[:] = [
-        test
-        for n in range(workers)
-        for test in (
-            *(one for tests in waiting[n::workers] for one in tests),
-            *others[n * part : (n + 1) * part],
-        )
-    ]
+    waiting: list[list[pytest.Item]] = [[] for _ in range(round(WAIT_SHARE * workers))]
+    others: list[pytest.Item] = []
+    for n, (name, tests) in enumerate(groupby(items, lambda item: item.nodeid.partition("::")[0])):
+        (waiting[n % len(waiting)] if name.startswith(WAITING) else others).extend(tests)
+    parts = [*waiting, *([] for _ in range(workers - len(waiting)))]
+    for n, part in enumerate(parts):
+        room = (len(items) - sum(map(len, parts[:n]))) // (workers - n) - len(part)
+        part += others[:room]
+        del others[:room]
+    items[:] = [test for part in parts for test in part]
 
 
 def pytest_collection_finish() -> None:

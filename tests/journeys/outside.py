@@ -44,11 +44,12 @@ class Refused(Exception):
 
 
 def until(condition: Callable[[], object], what: str, within: float = BOUND) -> None:
-    """Wait for a condition; say which one never came."""
-    ends_at = time.monotonic() + within
+    """Wait for a condition; say which one never came. What takes long is looked for less often."""
+    began_at = time.monotonic()
     while not condition():
-        assert time.monotonic() < ends_at, f"not within {within:g} s: {what}"
-        time.sleep(0.1)
+        waited = time.monotonic() - began_at
+        assert waited < within, f"not within {within:g} s: {what}"
+        time.sleep(min(0.05 + waited / 20, 0.3))
 
 
 def free_port() -> int:

@@ -40,15 +40,18 @@ LOADED: Final = (
     "lifesigns.cli.leading",
     "lifesigns.cli.logs",
     "lifesigns.cli.serve",
+    "lifesigns.cli.show",
+    "lifesigns.client.blocking",
     "lifesigns.config.load",
     "lifesigns.web.garbage_collection",
     "lifesigns.web.server",
     "lifesigns.web.standby",
+    "rich.table",
     "uvicorn.lifespan.off",
     "uvicorn.protocols.http.httptools_impl",
     "uvloop",
 )
-"""What every hub loads."""
+"""What hubs load, and commands that ask one."""
 
 ROOT: Final = Path(__file__).parents[2]
 PR_SET_PDEATHSIG: Final = 1
