@@ -8,8 +8,8 @@ None has a deadline, because a busy machine is not a failure. Chosen by `CI` in 
 
 Nothing that collecting has made is garbage before the end, and it is a lot: the collector does not look at it.
 
-Each worker begins with its part of the tests that mostly wait (`WAITING`): at the end they would have the machine for
-themselves, and hardly use it.
+Some workers begin with the tests that mostly wait (`WAITING`), the others with those that compute: workers that all wait
+leave the machine idle, and so would the last tests if they wait.
 """
 
 import atexit
@@ -18,10 +18,18 @@ import os
 import shutil
 import signal
 import tempfile
+from collections.abc import Iterator
+from functools import cache
 from itertools import groupby
+from pathlib import Path
 
 import pytest
 from hypothesis import Phase, settings
+
+from tests.beside import pytest_pyfunc_call, pytest_runtest_protocol
+from tests.servers.postgres import PostgresServer
+
+__all__ = ["pytest_pyfunc_call", "pytest_runtest_protocol"]
 
 settings.register_profile("dev", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
@@ -47,29 +55,45 @@ atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 gc.disable()  # Until everything is collected: six workers would visit all modules and all tests, again and again.
 
 WAITING = ("tests/journeys/", "tests/acceptance/", "tests/demo/", "tests/integrations/")
+WAIT_SHARE = 2 / 3
+"""Of the workers: the others keep the processors busy meanwhile."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Workers get equal parts of the list, one after the other: each part begins with files that wait."""
+    """A worker gets an equal part of the list, and when it is through, half of what another has left, from its end."""
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
     if workers == 1:
         return
-    files = [
-        (name, list(tests)) for name, tests in groupby(items, lambda item: item.nodeid.partition("::")[0])
-    ]
-    waiting = [tests for name, tests in files if name.startswith(WAITING)]
-    others = [test for name, tests in files if not name.startswith(WAITING) for test in tests]
-    part = -(-len(others) // workers)
-    items[:] = [
-        test
-        for n in range(workers)
-        for test in (
-            *(one for tests in waiting[n::workers] for one in tests),
-            *others[n * part : (n + 1) * part],
-        )
-    ]
+    waiting = [item for item in items if item.nodeid.startswith(WAITING)]
+    others = [item for item in items if not item.nodeid.startswith(WAITING)]
+    groups = [list(tests) for _, tests in groupby(waiting, _together)]
+    waiters = round(WAIT_SHARE * workers)
+    parts: list[list[pytest.Item]] = []
+    for n in range(workers):
+        part = [item for group in groups[n::waiters] for item in group] if n < waiters else []
+        room = (len(items) - sum(map(len, parts))) // (workers - n) - len(part)
+        parts.append(part + others[:room])
+        del others[:room]
+    items[:] = [item for part in parts for item in part]
+
+
+def _together(item: pytest.Item) -> str:
+    """Tests of one file that share something stay together, the others are dealt out one by one."""
+    return str(item.path) if 'scope="module"' in _source(item.path) else item.nodeid
+
+
+@cache
+def _source(path: Path) -> str:
+    return path.read_text()
 
 
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """One for all tests of a worker. A test that harms it lets it recover; what it finds there is of the test before."""
+    with PostgresServer() as server:
+        yield server

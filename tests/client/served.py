@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,8 +13,10 @@ from typing import Final
 
 import httpx2
 
+from tests.servers.forked import ForkedProcess, forked
+from tests.servers.process import free_port
+
 ROOT: Final = Path(__file__).parents[2]
-LIFESIGNS: Final = (sys.executable, "-m", "lifesigns")
 BOUND: Final = 40.0
 
 
@@ -32,10 +32,10 @@ class Served:
 
     def __init__(self, state: Path, profile: str = "swift") -> None:
         self.state = state
-        self.port = _free_port()
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._profile = profile
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ForkedProcess | None = None
 
     @property
     def token(self) -> str:
@@ -43,10 +43,9 @@ class Served:
 
     def start(self) -> None:
         """Returns when it answers."""
-        command = [*LIFESIGNS, "serve", "--port", str(self.port), "--profile", self._profile]
-        log = (self.state / "log").open("ab")
-        with log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, env=environ(self.state))
+        command = ("serve", "--port", str(self.port), "--profile", self._profile)
+        log = self.state / "log"
+        self._process = forked(*command, cwd=self.state, env=environ(self.state), log=log)
         until = time.monotonic() + BOUND
         while not self._answers():
             assert self._process.poll() is None, (self.state / "log").read_text()
@@ -89,10 +88,3 @@ def served(state: Path, profile: str = "swift") -> Iterator[Served]:
         yield hub
     finally:
         hub.stop()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

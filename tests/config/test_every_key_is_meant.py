@@ -324,7 +324,6 @@ async def test_a_key_of_github_makes_another_watch(key: str) -> None:
 
 async def test_without_a_token_the_login_of_gh_is_used_and_without_repositories_nothing() -> None:
     assert tracker_of(defaults().github, {}) is None
-    assert lock_rules_of(defaults().github) is None
     hosts = []
     for more in ({}, {"api": "https://ghe.example/api/v3"}):
         tracker: Any = tracker_of(config_of({"github": {"repos": "org/repo", **more}}).github, {})

@@ -29,7 +29,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Log:
     return asyncio.run(written_log(str(folder / "lifesigns.db"), folder))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def original_on_server(postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Log:
     """The same on a server; every test gets its rows anew."""
 

@@ -26,7 +26,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from tests.servers.forked import ForkedProcess, forked
+from tests.servers.forked import ForkedProcess, completed, forked
 
 BOUND: Final = 60.0
 """For one condition. It takes seconds; the rest is for a machine that is busy."""
@@ -44,11 +44,12 @@ class Refused(Exception):
 
 
 def until(condition: Callable[[], object], what: str, within: float = BOUND) -> None:
-    """Wait for a condition; say which one never came."""
-    ends_at = time.monotonic() + within
+    """Wait for a condition; say which one never came. What takes long is looked for less often."""
+    began_at = time.monotonic()
     while not condition():
-        assert time.monotonic() < ends_at, f"not within {within:g} s: {what}"
-        time.sleep(0.1)
+        waited = time.monotonic() - began_at
+        assert waited < within, f"not within {within:g} s: {what}"
+        time.sleep(min(0.05 + waited / 20, 0.3))
 
 
 def free_port() -> int:
@@ -154,15 +155,7 @@ class Hub:
 
     def cli(self, *args: str, check: bool = True, **env: str) -> subprocess.CompletedProcess[str]:
         """A command, as a shell starts it."""
-        done = subprocess.run(
-            [sys.executable, "-m", "lifesigns", *args],
-            capture_output=True,
-            text=True,
-            timeout=BOUND,
-            check=False,
-            env=environment(**{**self.environ, **env}),
-            cwd=self.folder,
-        )
+        done = completed(*args, cwd=self.folder, env=environment(**{**self.environ, **env}), timeout=BOUND)
         assert not check or done.returncode == 0, (
             f"lifesigns {args} ended with {done.returncode}: {done.stderr}"
         )

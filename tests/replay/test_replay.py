@@ -29,7 +29,7 @@ from lifesigns.core.signals import (
 )
 from lifesigns.errors import AdapterError, UsageError
 from lifesigns.ports import Chunk, Commit
-from lifesigns.replay import Change, Difference, Replayed, replay
+from lifesigns.replay import Change, Difference, ReplayResult, replay
 from lifesigns.replay.episodes import Episodes, compare
 from tests.hub.test_journal import histories
 from tests.replay.recording import T0, Recording, beats, config
@@ -52,7 +52,7 @@ async def judged(
     until: float = 1e6,
     agents: Sequence[str] = (),
     in_force: Config | None = None,
-) -> Replayed:
+) -> ReplayResult:
     """The replay of a stretch, in seconds after the beginning; without another policy, under the same one twice."""
     reading = store()
     try:

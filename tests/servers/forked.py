@@ -5,6 +5,7 @@ arguments, folder, environment, umask, log, signals and exit status, as a comman
 starts is tested in many other places (`tests/hub/test_stopping.py`, `tests/cli`, the README's journey).
 
     process = forked("serve", "--port", "0", cwd=folder, env=environ, log=path)
+    done = completed("show", "coder-7", cwd=folder, env=environ, timeout=60)
 
 Each worker of pytest has one such process. It ends with it, and so do its forks.
 """
@@ -21,6 +22,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -38,15 +40,18 @@ LOADED: Final = (
     "lifesigns.cli.leading",
     "lifesigns.cli.logs",
     "lifesigns.cli.serve",
+    "lifesigns.cli.show",
+    "lifesigns.client.blocking",
     "lifesigns.config.load",
     "lifesigns.web.garbage_collection",
     "lifesigns.web.server",
     "lifesigns.web.standby",
+    "rich.table",
     "uvicorn.lifespan.off",
     "uvicorn.protocols.http.httptools_impl",
     "uvloop",
 )
-"""What every hub loads."""
+"""What hubs load, and commands that ask one."""
 
 ROOT: Final = Path(__file__).parents[2]
 PR_SET_PDEATHSIG: Final = 1
@@ -84,12 +89,34 @@ class ForkedProcess:
         self.send_signal(signal.SIGKILL)
 
 
-def forked(*command: str, cwd: Path, env: Mapping[str, str], log: Path) -> ForkedProcess:
-    """`lifesigns` with these arguments; what it prints is added to `log`."""
-    umask = os.umask(0)
-    os.umask(umask)
-    asked = {"command": command, "cwd": str(cwd), "env": dict(env), "log": str(log), "umask": umask}
+def forked(
+    *command: str, cwd: Path, env: Mapping[str, str], log: Path, errors: Path | None = None
+) -> ForkedProcess:
+    """`lifesigns` with these arguments; what it prints is added to `log`, or what it prints as errors to `errors`."""
+    umask = int(Path("/proc/self/status").read_text().partition("Umask:")[2].split()[0], 8)
+    asked = {
+        "command": command,
+        "cwd": str(cwd),
+        "env": dict(env),
+        "log": str(log),
+        "errors": str(errors or log),
+        "umask": umask,
+    }
     return ForkedProcess(_parent(), _parent().fork(asked), command)
+
+
+def completed(
+    *command: str, cwd: Path, env: Mapping[str, str], timeout: float
+) -> subprocess.CompletedProcess[str]:
+    """`lifesigns` with these arguments, when it has ended."""
+    with tempfile.TemporaryDirectory() as folder:
+        out, errors = Path(folder, "out"), Path(folder, "errors")
+        process = forked(*command, cwd=cwd, env=env, log=out, errors=errors)
+        try:
+            status = process.wait(timeout)
+        finally:
+            process.kill()
+        return subprocess.CompletedProcess(command, status, out.read_text(), errors.read_text())
 
 
 class _Parent:
@@ -223,10 +250,10 @@ def _run(asked: dict[str, Any], parent: int) -> NoReturn:
         os.chdir(asked["cwd"])
         os.environ.clear()
         os.environ.update(asked["env"])
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        log = os.open(asked["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-        for number, source in ((0, nothing), (1, log), (2, log)):
-            os.dup2(source, number)
+        added = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(os.open(asked["log"], added, 0o666), 1)
+        os.dup2(os.open(asked["errors"], added, 0o666), 2)
         os.closerange(3, 100)
         for stream in (sys.stdout, sys.stderr):
             stream.reconfigure(write_through=True)  # type: ignore[union-attr]

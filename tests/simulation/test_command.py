@@ -28,8 +28,9 @@ def test_the_table_ends_with_the_command_that_replays_it() -> None:
 
 
 def test_the_report_shows_each_detector_with_its_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One trial of each, for the time it takes; all of them are in `test_trials.py`."""
-    few = {(trial.detector, trial.sick): trial for trial in trials.ALL}
+    """The shortest trial of each, for the time it takes; all of them are in `test_trials.py`."""
+    longest_first = sorted(trials.ALL, key=lambda trial: -trial.hours)
+    few = {(trial.detector, trial.sick): trial for trial in longest_first}
     monkeypatch.setattr(trials, "ALL", tuple(few.values()))
     table = CliRunner().invoke(main, [*SMALL[:-1], "--days", "0.01"])
     assert table.exit_code == 0

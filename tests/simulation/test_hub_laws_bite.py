@@ -33,6 +33,7 @@ from tools.hub_worlds.world import Setting, World
 Break = Callable[[pytest.MonkeyPatch], None]
 
 CALM = Setting(strikes=("none",), agents=4, deaths=1, storm_for=60.0)
+SHORT = Setting(strikes=("none",), agents=4, deaths=0, storm_for=10.0, quiet_for=10.0)
 SEEDS = range(1, 7)
 
 
@@ -174,10 +175,14 @@ def a_hub_that_stands_by_ends_with_its_store(patch: pytest.MonkeyPatch) -> None:
 
 MUTATIONS = [
     Mutation(
-        "one_judge", "there is no fence", there_is_no_fence, Setting(strikes=("freeze",), strike_every=12.0)
+        "one_judge",
+        "there is no fence",
+        there_is_no_fence,
+        Setting(strikes=("freeze",), strike_every=12.0),
+        seeds=(4, 5, 6),
     ),
     Mutation("coup", "the lease goes by the wall clock", the_lease_goes_by_the_wall_clock, CALM),
-    Mutation("coup", "nobody looks for a while", nobody_looks_for_a_while, CALM),
+    Mutation("coup", "nobody looks for a while", nobody_looks_for_a_while, SHORT),
     Mutation(
         "harm", "nobody else is asked", nobody_else_is_asked, Setting(zones=2, strikes=("split",), deaths=0)
     ),
@@ -199,6 +204,7 @@ MUTATIONS = [
         "the time of nobody's watch counts",
         the_time_of_nobodys_watch_counts,
         Setting(zones=1, strikes=("crash all",), strike_every=50.0, deaths=5, adaptive=False),
+        seeds=(2, 3, 4),
     ),
     Mutation(
         "epochs",

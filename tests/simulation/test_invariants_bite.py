@@ -33,7 +33,7 @@ from lifesigns.core.rebalancing import Rebalancing
 from lifesigns.core.respawn import Lineage, Respawns
 from lifesigns.core.watching import Watching
 from lifesigns.simulation import Faults, Report, SimulationConfig, simulate
-from lifesigns.simulation.invariants import LAWS
+from lifesigns.simulation.invariants import LAWS, Invariants
 from lifesigns.simulation.monitor import Monitor
 from lifesigns.simulation.truth import Illness
 
@@ -426,9 +426,22 @@ MUTATIONS = [
 ]
 
 
+def end_when_caught(law: str, patch: pytest.MonkeyPatch) -> None:
+    """What comes after is not needed."""
+    violate = Invariants.violate
+
+    def interrupt(self: Invariants, broken: str, text: str) -> None:
+        violate(self, broken, text)
+        if broken == law:
+            raise KeyboardInterrupt  # `simulate` reports what it has seen.
+
+    patch.setattr(Invariants, "violate", interrupt)
+
+
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda m: f"{m.law}: {m.name}")
 def test_a_broken_engine_is_caught(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> None:
     mutation.breaks(monkeypatch)
+    end_when_caught(mutation.law, monkeypatch)
     caught: set[str] = set()
     for seed in mutation.seeds:
         caught |= {violation.law for violation in mutation.run(seed).violations}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Set
+from functools import cache
 from types import MappingProxyType
 
 from tests.tidy.source import PACKAGE
@@ -26,18 +27,23 @@ PORTS = {"Clock"}
 def callbacks(text: str, known: Mapping[str, Set[str]] = MappingProxyType({})) -> dict[str, list[str]]:
     """By class, the parameters of its constructor that are callables, by whatever name. Without an `__init__` its fields
     are these. `known` are the names of callables in the modules that this one imports from."""
-    tree = ast.parse(text)
+    tree = _tree(text)
     names = {"Callable"} | names_of_callables(tree)
+    classes: list[ast.ClassDef] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             names |= {one.name for one in node.names if one.name in known.get(node.module or "", ())}
-    found: dict[str, list[str]] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef):
-            found[node.name] = [
-                name for name, kind in _given(node) if kind is not None and _words(kind) & (names - PORTS)
-            ]
-    return found
+        elif isinstance(node, ast.ClassDef):
+            classes.append(node)
+    return {
+        owner.name: [
+            name for name, kind in _given(owner) if kind is not None and _words(kind) & (names - PORTS)
+        ]
+        for owner in classes
+    }
+
+
+_tree = cache(ast.parse)
 
 
 def names_of_callables(tree: ast.Module) -> set[str]:
@@ -49,7 +55,8 @@ def names_of_callables(tree: ast.Module) -> set[str]:
                 if ast.unparse(value).startswith("Callable["):
                     found.add(name)
             case ast.ClassDef(name=name, bases=bases, body=body) if "Protocol" in map(ast.unparse, bases):
-                if any(isinstance(part, ast.FunctionDef) and part.name == "__call__" for part in body):
+                kinds = ast.FunctionDef | ast.AsyncFunctionDef
+                if any(isinstance(part, kinds) and part.name == "__call__" for part in body):
                     found.add(name)
     return found
 
@@ -72,7 +79,7 @@ def _given(owner: ast.ClassDef) -> list[tuple[str, ast.expr | None]]:
 def test_no_constructor_takes_more_than_two_callbacks() -> None:
     texts = {path.relative_to(PACKAGE): path.read_text() for path in sorted(PACKAGE.rglob("*.py"))}
     known = {
-        ".".join(("lifesigns", *path.with_suffix("").parts)): names_of_callables(ast.parse(text))
+        ".".join(("lifesigns", *path.with_suffix("").parts)): names_of_callables(_tree(text))
         for path, text in texts.items()
     }
     many = {
@@ -99,12 +106,15 @@ class B:
 
 def test_callbacks_with_a_name_of_their_own_are_found() -> None:
     text = """
+class Ask(Protocol):
+    async def __call__(self, what: str) -> str: ...
+
 from lifesigns.hub.clock import Clock
 from lifesigns.there import Hear, Report
 Take = Callable[[bytes], None]
 
 class A:
-    def __init__(self, take: Take, hear: "Hear | None", report: Report, clock: Clock): ...
+    def __init__(self, take: Take, hear: "Hear | None", report: Report, clock: Clock, ask: Ask): ...
 """
     known = {"lifesigns.there": {"Hear"}, "lifesigns.hub.clock": {"Clock"}}
-    assert callbacks(text, known) == {"A": ["take", "hear"]}
+    assert callbacks(text, known) == {"Ask": [], "A": ["take", "hear", "ask"]}

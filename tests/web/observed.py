@@ -38,8 +38,9 @@ class Observed:
             policies=PolicyBook(profile("balanced")),
             fleet=FleetPolicy(canary_every=0),
             clock=lambda: self.now,
-            dead_man_switch=switch,
         )
+        if switch is not None:
+            self.service.ping_dead_man_switch(switch)
         self.metrics = Metrics(
             self.service, self.answered, Rates(Limits()), WebQuotas(self.service, Limits())
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from lifesigns.adapters.bus.subjects import matcher
 from lifesigns.errors import AdapterError
-from lifesigns.ports import Hear, Unwanted
+from lifesigns.ports import Hear, MessageFilter
 
 if TYPE_CHECKING:
     from tools.hub_worlds.machine import Machine
@@ -117,7 +117,7 @@ class SimulatedBus:
         self._ends.append(end)
         return SimulatedSubscription(end)
 
-    def drop(self, unwanted: Unwanted | None) -> None:
+    def drop(self, unwanted: MessageFilter | None) -> None:
         """Nobody floods here."""
 
     async def close(self) -> None:

@@ -30,7 +30,7 @@ def hub_of(config: Config, state: Path, url: str = "") -> Service:
     if config.store and (database := sqlite_path(config.store)) is not None:
         for ending in ("", "-wal", "-shm", "-journal"):
             check(database.with_name(database.name + ending))
-    return Service(
+    service = Service(
         store_at(config.store or default_store(state)),
         None if config.bus.url is None else bus_at(config.bus.url),
         relays=Relays(config.bus.relays),
@@ -56,14 +56,15 @@ def hub_of(config: Config, state: Path, url: str = "") -> Service:
         signer=None if (config.store or "").startswith("memory:") else signer_in(state, config.audit.key),
         witnesses=witnesses_of(config.audit, os.environ),
         contents=contents_in(state, config.checkpoints),
-        dead_man_switch=dead_man_switch_of(config.dead_man_switch, os.environ),
-        ping_every=config.dead_man_switch.every,
-        tracker=tracker_of(config.github, os.environ),
-        lock_rules=lock_rules_of(config.github),
         hub_caller=_hub_caller() if config.zone else None,
-        messenger=messenger_of(config.ai_maestro),
-        messenger_rules=messenger_rules_of(config.ai_maestro),
     )
+    if (switch := dead_man_switch_of(config.dead_man_switch, os.environ)) is not None:
+        service.ping_dead_man_switch(switch, config.dead_man_switch.every)
+    if (tracker := tracker_of(config.github, os.environ)) is not None:
+        service.watch_locks(tracker, lock_rules_of(config.github))
+    if (messenger := messenger_of(config.ai_maestro)) is not None:
+        service.watch_messenger(messenger, messenger_rules_of(config.ai_maestro))
+    return service
 
 
 def _hub_caller() -> HubCaller:

@@ -11,10 +11,8 @@ from lifesigns.hub.locks.rules import LockRules
 from lifesigns.ports import IssueTracker
 
 
-def lock_rules_of(settings: GitHubSettings) -> LockRules | None:
-    """The rules; None if no repository is watched."""
-    if not settings.repos:
-        return None
+def lock_rules_of(settings: GitHubSettings) -> LockRules:
+    """Which repositories are watched, and what is done about their locks."""
     return LockRules(
         settings.repos,
         settings.workers,

@@ -21,7 +21,7 @@ def verify_hub(
 
     This trusts no word of the hub: every answer carries a checkpoint, and its signature is verified.
     """
-    proving = _Proving(client, keys)
+    proving = _ProofReader(client, keys)
     proving.note("the hub's checkpoint", client.audit_checkpoint())
     for one in checkpoints:
         proving.continues(one)
@@ -31,7 +31,7 @@ def verify_hub(
     return proving.verdict
 
 
-class _Proving:
+class _ProofReader:
     """Asks a hub for proofs."""
 
     def __init__(self, client: Client, keys: Sequence[bytes]) -> None:

@@ -159,7 +159,7 @@ def _row(some: list[Alert], now: float) -> tuple[Text | str, ...]:
         words((first.group if len(some) > 1 else first.key) or first.id, most=80),
         words(first.severity, STYLES[first.severity]),
         at if first.standing else f"{at} ago",
-        words(_taken_on(some), most=60),
+        words(_acknowledged_by(some), most=60),
         first.text if len(some) == 1 else f"{len(some)} alerts: {first.text}",
     )
 
@@ -172,7 +172,7 @@ def _together(shown: Sequence[Alert]) -> Iterator[list[Alert]]:
     yield from groups.values()
 
 
-def _taken_on(some: Sequence[Alert]) -> str:
+def _acknowledged_by(some: Sequence[Alert]) -> str:
     taken = [one.acknowledged.by for one in some if one.acknowledged is not None]
     if taken and len(taken) < len(some):
         return f"{len(taken)} of {len(some)}, by {taken[0]}"

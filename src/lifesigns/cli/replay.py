@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from lifesigns.config.values import Config
-    from lifesigns.replay import Difference, Replayed
+    from lifesigns.replay import Difference, ReplayResult
 
 SETTABLE: Final = ("policy.", "fleet.")
 LISTED_MAX: Final = 50
@@ -101,7 +101,7 @@ async def _replay(
     span: tuple[float, float],
     agents: tuple[str, ...],
     move: Callable[[float], None],
-) -> Replayed:
+) -> ReplayResult:
     from lifesigns.assembly.hub import store_to_read
     from lifesigns.config.hub_locator import state_folder
     from lifesigns.hub.state_folder import default_store
@@ -175,7 +175,7 @@ def _settings(in_force: Config, other: Config) -> dict[str, tuple[object, object
 # --- output -------------------------------------------------------------------------------------------
 
 
-def _as_json(result: Replayed, settings: dict[str, tuple[object, object]]) -> dict[str, Any]:
+def _as_json(result: ReplayResult, settings: dict[str, tuple[object, object]]) -> dict[str, Any]:
     from lifesigns.views.moments import moment, moment_or_none
 
     def times(spans: Sequence[tuple[float, float]]) -> list[list[str | None]]:
@@ -219,7 +219,7 @@ def _side(side: Any) -> dict[str, Any]:
     return {"counts": dict(side.counts), "asked": side.asked, "answered": side.answered}
 
 
-def _print(result: Replayed, settings: dict[str, tuple[object, object]]) -> None:
+def _print(result: ReplayResult, settings: dict[str, tuple[object, object]]) -> None:
     from rich.console import Console
     from rich.text import Text
 
@@ -242,7 +242,7 @@ def _print(result: Replayed, settings: dict[str, tuple[object, object]]) -> None
     console.print(Text(_verdict(result, len(by_agent))))
 
 
-def _heading(result: Replayed, settings: dict[str, tuple[object, object]]) -> Iterator[str]:
+def _heading(result: ReplayResult, settings: dict[str, tuple[object, object]]) -> Iterator[str]:
     from lifesigns.cli.config import shown
     from lifesigns.core.words import duration
 
@@ -270,7 +270,7 @@ def _heading(result: Replayed, settings: dict[str, tuple[object, object]]) -> It
         yield "Note: judging somebody failed, which is a bug of ours; those are set aside. Please report it."
 
 
-def _lasted(spans: Sequence[tuple[float, float]], result: Replayed) -> float:
+def _lasted(spans: Sequence[tuple[float, float]], result: ReplayResult) -> float:
     """How much of these is within the replayed time."""
     return sum(max(0.0, min(two, result.until) - max(one, result.since)) for one, two in spans)
 
@@ -292,7 +292,7 @@ def _is_finding(what: str) -> bool:
     return "(" in what
 
 
-def _line(one: Difference, result: Replayed) -> str:
+def _line(one: Difference, result: ReplayResult) -> str:
     from lifesigns.core.words import duration
 
     episode = one.episode
@@ -307,7 +307,7 @@ def _line(one: Difference, result: Replayed) -> str:
     return f"{_clock(episode.began_at, result)}  {change}: {episode.what}{lasts}. {words}"
 
 
-def _clock(at: float, result: Replayed, *, day: bool = False) -> str:
+def _clock(at: float, result: ReplayResult, *, day: bool = False) -> str:
     """A local time; with its day where that is not clear."""
     same_day = _local(result.since).date() == _local(result.until).date()
     return _local(at).strftime("%H:%M:%S" if same_day and not day else "%Y-%m-%d %H:%M:%S")
@@ -317,7 +317,7 @@ def _local(at: float) -> datetime:
     return datetime.fromtimestamp(at, UTC).astimezone()
 
 
-def _table(result: Replayed) -> Table:
+def _table(result: ReplayResult) -> Table:
     ours, theirs, rows = result.in_force, result.other, []
     for what in sorted({*ours.counts, *theirs.counts}, key=lambda what: (_is_finding(what), what)):
         noted = "" if _is_finding(what) else result.noted[what]
@@ -326,7 +326,7 @@ def _table(result: Replayed) -> Table:
     return number_table(("", "noted then", "in force", "other"), rows)
 
 
-def _verdict(result: Replayed, agents: int) -> str:
+def _verdict(result: ReplayResult, agents: int) -> str:
     if not result.differences:
         return f"Nothing would have been judged differently, of {result.agents:,} agents."
     are = "1 agent" if agents == 1 else f"{agents:,} agents"

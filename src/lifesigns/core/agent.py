@@ -198,16 +198,16 @@ class Work:
             call.unheard += now - since
 
     def _move_clocks(self, since: float, now: float, lapsed: Callable[[float, float], float]) -> None:
-        self.clocks_from = _moved_on(max(self.since, self.clocks_from), since, now, lapsed)
+        self.clocks_from = _delayed(max(self.since, self.clocks_from), since, now, lapsed)
         if self.tool_at is not None:
-            self.tool_at = _moved_on(self.tool_at, since, now, lapsed)
+            self.tool_at = _delayed(self.tool_at, since, now, lapsed)
         if self.tokens_at is not None:
-            self.tokens_at = _moved_on(self.tokens_at, since, now, lapsed)
+            self.tokens_at = _delayed(self.tokens_at, since, now, lapsed)
         if self.output_at is not None:
-            self.output_at = _moved_on(self.output_at, since, now, lapsed)
+            self.output_at = _delayed(self.output_at, since, now, lapsed)
 
 
-def _moved_on(at: float, since: float, now: float, lapsed: Callable[[float, float], float]) -> float:
+def _delayed(at: float, since: float, now: float, lapsed: Callable[[float, float], float]) -> float:
     """A clock that stood still from `since` to `now`. Our own lapses before that go on not to count."""
     return min(now, at + now - since + lapsed(at, since))
 

@@ -21,7 +21,8 @@ Deterministic: the same signals at the same times give the same effects, bit for
 Every step first asks `awareness.py` whether we can trust ourselves, and `fleet.py` whether too much happens at once.
 `beliefs.py` holds what we know, `deadlines.py` when it falls due, `changed_keys.py` what changed and must be stored.
 
-A healthy beat takes none of these steps: the engine looks its agent up and notes the beat.
+A beat of a *calm* agent (healthy, and nothing is open about it) takes none of these steps: the engine looks the agent up
+and notes the beat. Its deadline stays where it is; when it falls due, `_later` moves it by what was heard since.
 """
 
 from __future__ import annotations
@@ -92,7 +93,9 @@ class Engine:
         self._look_at = -NEVER
         """When to look next; a new engine looks at once, to learn what time it is."""
         self._tick_at = NEVER
+        """When to look although nothing falls due."""
         self._settled_at = -NEVER
+        """When our last lapse ended (sleep, blindness, a lost path): it does not concern agents heard since."""
 
     # --- the three calls ------------------------------------------------------------------------------
 
@@ -294,7 +297,7 @@ class Engine:
                 self._poison(getattr(item, "agent_id", getattr(item, "id", "")), error, now)
 
     def _later(self, item: HasDeadline) -> float:
-        """When an item really falls due. A calm agent has usually beaten since it was armed."""
+        """When an item that is armed for now really falls due: a calm agent has usually beaten since. `-NEVER` means now."""
         if type(item) is not Agent or not item.calm:
             return -NEVER
         book, number = self._book, item.policy_no
@@ -308,7 +311,7 @@ class Engine:
             and item.beats < item.refit_at
             and item.heard_at > self._settled_at
         ):
-            # The same as `silence_at`, for nearly every agent at nearly all times.
+            # The same as `silence_at`, for nearly all agents: what we learned of its rhythm would hardly win anything.
             at = item.heard_at + fixed
         else:
             try:

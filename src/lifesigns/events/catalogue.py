@@ -100,17 +100,17 @@ def _always(level: Level) -> Callable[[Fact], Level]:
     return lambda _: level
 
 
-class _Reasoned(Protocol):
+class _HasReason(Protocol):
     @property
     def reason(self) -> str: ...
 
 
-def _with_reason(what: str) -> Callable[[_Reasoned], str]:
+def _with_reason(what: str) -> Callable[[_HasReason], str]:
     """`what`, and the reason if there is one."""
     return lambda fact: f"{what}{_reason_suffix(fact)}"
 
 
-def _reason_suffix(fact: _Reasoned) -> str:
+def _reason_suffix(fact: _HasReason) -> str:
     return f": {fact.reason}" if fact.reason else ""
 
 

@@ -65,9 +65,9 @@ class BusTurns:
         self._size += unread.size
         self._waiting.setdefault(name, deque()).append(unread)
         if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._read_on())
+            self._task = asyncio.get_running_loop().create_task(self._take_turns())
 
-    async def _read_on(self) -> None:
+    async def _take_turns(self) -> None:
         """A turn for each sender that has not used up its share, again and again."""
         while self._waiting:
             await asyncio.sleep(min(map(self._shares.owes, self._waiting)))

@@ -41,7 +41,7 @@ class Deliveries(Generic[T]):
         return known
 
 
-class _Keyed(NamedTuple):
+class _KeyedDelivery(NamedTuple):
     number: str
     fingerprint: bytes
 
@@ -50,7 +50,7 @@ class KeyedDeliveries:
     """Those that came with a key (`SENDER/NUMBER`, or anything else), by whose token they came."""
 
     def __init__(self) -> None:
-        self._heard: Deliveries[_Keyed] = Deliveries(KEYS_MAX)
+        self._heard: Deliveries[_KeyedDelivery] = Deliveries(KEYS_MAX)
 
     def note(self, token_id: str, key: str, fingerprint: bytes) -> bool:
         """Whether it is new; from now on it is not. Raises `KeyReused`."""
@@ -60,7 +60,7 @@ class KeyedDeliveries:
                 if one.fingerprint != fingerprint:
                     raise KeyReused
                 return False
-        known.append(_Keyed(number, fingerprint))
+        known.append(_KeyedDelivery(number, fingerprint))
         return True
 
     def forget(self, token_id: str, key: str) -> None:
@@ -69,7 +69,7 @@ class KeyedDeliveries:
         for one in [one for one in known if one.number == number]:
             known.remove(one)
 
-    def _place(self, token_id: str, key: str) -> tuple[deque[_Keyed], str]:
+    def _place(self, token_id: str, key: str) -> tuple[deque[_KeyedDelivery], str]:
         sender, _, number = key.rpartition("/")
         return self._heard.of(f"{token_id}/{sender}"), number
 

@@ -28,7 +28,7 @@ OVER_AFTER: Final = 120.0
 
 
 @dataclass(slots=True)
-class _Refused:
+class _Refusal:
     token_id: str
     at: float
     expired: StoredToken | None = None
@@ -41,7 +41,7 @@ class RefusedTokens:
     """The tokens refused lately, and the agents they claimed to speak for."""
 
     def __init__(self) -> None:
-        self._all: OrderedDict[bytes, _Refused] = OrderedDict()
+        self._all: OrderedDict[bytes, _Refusal] = OrderedDict()
 
     def note(
         self,
@@ -53,7 +53,7 @@ class RefusedTokens:
     ) -> None:
         """Record a refused token; `expired` is its row, if it was valid once. Its holder claims the names: we check
         them only against the patterns of such a row."""
-        refused = self._all.pop(digest, None) or _Refused(token_id, now)
+        refused = self._all.pop(digest, None) or _Refusal(token_id, now)
         refused.expired = expired
         refused.at, refused.times = now, refused.times + 1
         for name in names[: NAMES_MAX - len(refused.names)]:
@@ -85,7 +85,7 @@ def _expired(token: StoredToken, names: Iterable[str], now: float) -> str:
     )
 
 
-def _unknown(refused: Sequence[_Refused], agents_known: int) -> str:
+def _unknown(refused: Sequence[_Refusal], agents_known: int) -> str:
     names = sorted({name for one in refused for name in one.names})
     ids = sorted(one.token_id for one in refused)
     text = f"{len(refused)} tokens ({_shown(ids)})" if len(refused) > 1 else f"the token {ids[0]}"

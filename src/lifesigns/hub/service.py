@@ -11,9 +11,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from lifesigns.core.effects import VerifyCheckpoint
 from lifesigns.core.engine import Engine
@@ -105,12 +105,6 @@ class Service:
         signer: Signer | None = None,
         witnesses: Sequence[Witness] = (),
         contents: Contents | None = None,
-        tracker: IssueTracker | None = None,
-        lock_rules: LockRules | None = None,
-        dead_man_switch: DeadManSwitch | None = None,
-        ping_every: float = 60.0,
-        messenger: Messenger | None = None,
-        messenger_rules: MessengerRules | None = None,
         rules: Rules | None = None,
         channels: Mapping[str, Channel] | None = None,
         session_for: float = SESSION_MAX_FOR,
@@ -156,14 +150,8 @@ class Service:
         self._make_receivers(bus, relays, identities, reorder_for)
         self._make_housekeeping(retention or Retention())
         self.locks: LockWatch | None = None
-        if tracker is not None and lock_rules is not None:
-            self._watch_locks(tracker, lock_rules)
         self.dead_man_pings: DeadManPings | None = None
-        if dead_man_switch is not None:
-            self._ping_dead_man_switch(dead_man_switch, ping_every)
         self.messenger_watch: MessengerWatch | None = None
-        if messenger is not None:
-            self._watch_messenger(messenger, messenger_rules or MessengerRules())
         self._neighbours: BusNeighbours | None = None
         self.lease: Lease | None = None
         """This hub among those on the store; None if it has the store for itself."""
@@ -220,21 +208,6 @@ class Service:
         self.housekeeping.watched[HubPart.TOKEN_ROWS] = self.access.tokens.why_forged
         self.housekeeping.watched[HubPart.WITNESSES] = self.witnesses.why_behind
 
-    def _watch_locks(self, tracker: IssueTracker, rules: LockRules) -> None:
-        self.locks = LockWatch(tracker, rules, self.hub, self._policies.default.claim, self._name)
-        self.feed.observe(self.locks.hear)
-        self.housekeeping.watched[HubPart.TRACKER] = self.locks.why_lost
-
-    def _ping_dead_man_switch(self, switch: DeadManSwitch, every: float) -> None:
-        self.dead_man_pings = DeadManPings(switch, every, self.why_unwell, self.clock)
-        self.housekeeping.watched[HubPart.DEAD_MAN_SWITCH] = self.dead_man_pings.why_failing
-
-    def _watch_messenger(self, messenger: Messenger, rules: MessengerRules) -> None:
-        questions = Questions()
-        self.messenger_watch = MessengerWatch(messenger, rules, self.hub, self._policies, questions)
-        self._messenger_executor = MessengerExecutor(messenger, questions, rules.inquiry_wait, self.clock)
-        self.housekeeping.watched[HubPart.MESSENGER] = self.messenger_watch.why_lost
-
     def _assign_messenger(self) -> None:
         """After the executors of the configuration: what a person assigned goes first."""
         if self.messenger_watch is not None:
@@ -249,6 +222,26 @@ class Service:
     def state_folder(self) -> Path | None:
         """Where the hub keeps its things, if it has such a place."""
         return self._state
+
+    # --- what it does beside, from its start on -------------------------------------------------------
+
+    def watch_locks(self, tracker: IssueTracker, rules: LockRules) -> None:
+        """Keep the locks in this tracker true: release those of dead agents, tell people of stale ones."""
+        self.locks = LockWatch(tracker, rules, self.hub, self._policies.default.claim, self._name)
+        self.feed.observe(self.locks.hear)
+        self.housekeeping.watched[HubPart.TRACKER] = self.locks.why_lost
+
+    def ping_dead_man_switch(self, switch: DeadManSwitch, every: float = 60.0) -> None:
+        """Tell a service elsewhere that this hub is well, which alerts people when it no longer hears that."""
+        self.dead_man_pings = DeadManPings(switch, every, self.why_unwell, self.clock)
+        self.housekeeping.watched[HubPart.DEAD_MAN_SWITCH] = self.dead_man_pings.why_failing
+
+    def watch_messenger(self, messenger: Messenger, rules: MessengerRules) -> None:
+        """Watch the agents of this messenger, and carry out orders to them by messages."""
+        questions = Questions()
+        self.messenger_watch = MessengerWatch(messenger, rules, self.hub, self._policies, questions)
+        self._messenger_executor = MessengerExecutor(messenger, questions, rules.inquiry_wait, self.clock)
+        self.housekeeping.watched[HubPart.MESSENGER] = self.messenger_watch.why_lost
 
     # --- beginning and end ----------------------------------------------------------------------------
 
@@ -373,29 +366,26 @@ class Service:
         self.feed.newest = max(self.feed.newest, self.hub.began_after)
         self.notifier.start()
         self.witnesses.start()
-        self._tasks = [
-            asyncio.create_task(self.housekeeping.run(), name="lifesigns housekeeping"),
-            asyncio.create_task(self.housekeeping.run_hourly(), name="lifesigns forgetting"),
-            asyncio.create_task(self.access.run(self.clock), name="lifesigns tokens"),
-            asyncio.create_task(self.token_watch.run(), name="lifesigns token watch"),
-            asyncio.create_task(
-                self.hub.audit.run(self.hub.committer, self.clock, self.hub.announce),
-                name="lifesigns audit",
-            ),
-        ]
+        self._begin("housekeeping", self.housekeeping.run())
+        self._begin("forgetting", self.housekeeping.run_hourly())
+        self._begin("tokens", self.access.run(self.clock))
+        self._begin("token watch", self.token_watch.run())
+        self._begin("audit", self.hub.audit.run(self.hub.committer, self.clock, self.hub.announce))
         if self.dead_man_pings is not None:
-            self._tasks.append(
-                asyncio.create_task(self.dead_man_pings.run(), name="lifesigns dead-man pings")
-            )
+            self._begin("dead-man pings", self.dead_man_pings.run())
         if self.locks is not None:
-            self._tasks.append(asyncio.create_task(self.locks.run(), name="lifesigns locks"))
+            self._begin("locks", self.locks.run())
         if self.messenger_watch is not None:
-            self._tasks.append(asyncio.create_task(self.messenger_watch.run(), name="lifesigns messenger"))
+            self._begin("messenger", self.messenger_watch.run())
         if self._neighbours is not None:
-            self._tasks.append(asyncio.create_task(self._neighbours.run(), name="lifesigns neighbours"))
+            self._begin("neighbours", self._neighbours.run())
         if self.bus_receiver is not None:
-            self._tasks.append(asyncio.create_task(self.bus_receiver.open(), name="lifesigns bus"))
-            self._tasks.append(asyncio.create_task(self.dispatcher.run(), name="lifesigns dispatcher"))
+            self._begin("bus", self.bus_receiver.open())
+            self._begin("dispatcher", self.dispatcher.run())
+
+    def _begin(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        """Do this until the hub stops."""
+        self._tasks.append(asyncio.create_task(work, name=f"lifesigns {name}"))
 
     async def take_over(self) -> bool:
         """`start`, after this hub stood by; whether it leads now. If not, it stands by again: another hub was quicker, or the

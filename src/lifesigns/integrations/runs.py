@@ -387,7 +387,7 @@ def _give_back(name: str) -> None:
 # --- the end of the process -------------------------------------------------------------------------------------------
 
 
-class _Leaving:
+class _GoodByes:
     """Lives whose good-bye may still be on its way: a run does not wait for it, the end of the process does."""
 
     def __init__(self) -> None:
@@ -402,7 +402,7 @@ class _Leaving:
             life.wait_until_gone()
 
 
-_leaving: Final = _Leaving()
+_leaving: Final = _GoodByes()
 atexit.register(_leaving.wait)
 
 

@@ -4,7 +4,7 @@ Everything here is asynchronous and belongs to one event loop. A failure raises 
 may help. No adapter retries by itself, except that a bus reconnects to its server.
 """
 
-from lifesigns.ports.bus import Bus, Hear, Subscription, Unwanted
+from lifesigns.ports.bus import Bus, Hear, MessageFilter, Subscription
 from lifesigns.ports.channel import Channel, NotDelivered, Notice, NoticeSeverity, NoticeStage
 from lifesigns.ports.checkpoints import Contents, TooLarge
 from lifesigns.ports.dead_man_switch import DeadManSwitch
@@ -61,6 +61,7 @@ __all__ = [
     "IssueRef",
     "IssueTracker",
     "Link",
+    "MessageFilter",
     "Messenger",
     "MessengerError",
     "NotDelivered",
@@ -86,7 +87,6 @@ __all__ = [
     "TooLarge",
     "TrackerError",
     "UnknownRecipient",
-    "Unwanted",
     "Witness",
     "sameness",
 ]

@@ -9,7 +9,7 @@ Hear = Callable[[str, bytes], None]
 """Called with subject and payload, on the loop of the bus; it must not block."""
 
 
-class Unwanted(Protocol):
+class MessageFilter(Protocol):
     """Which messages a bus drops as they come in."""
 
     @property
@@ -60,7 +60,7 @@ class Bus(Protocol):
     async def subscribe(self, pattern: str, hear: Hear) -> Subscription:
         """Receive what is published from now on, or from a reconnect on."""
 
-    def drop(self, unwanted: Unwanted | None) -> None:
+    def drop(self, unwanted: MessageFilter | None) -> None:
         """From now on drop messages on these subjects as they come in, as cheaply as this bus can; None: drop none."""
 
     async def close(self) -> None:

@@ -11,6 +11,6 @@ would have answered; unless the hub disconnected it in that very silence, becaus
 """
 
 from lifesigns.replay.episodes import Change, Difference, Episode
-from lifesigns.replay.side_by_side import Replayed, Side, replay
+from lifesigns.replay.side_by_side import ReplayResult, Side, replay
 
-__all__ = ["Change", "Difference", "Episode", "Replayed", "Side", "replay"]
+__all__ = ["Change", "Difference", "Episode", "ReplayResult", "Side", "replay"]

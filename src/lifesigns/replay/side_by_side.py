@@ -40,7 +40,7 @@ class Side(Struct, frozen=True):
     poisoned: int
 
 
-class Replayed(Struct, frozen=True):
+class ReplayResult(Struct, frozen=True):
     """The result of a replay."""
 
     since: float
@@ -64,7 +64,7 @@ async def replay(
     until: float,
     agents: Sequence[str] = (),
     progress: Progress = lambda _: None,
-) -> Replayed:
+) -> ReplayResult:
     """Judge the signals from `since` to `until` under two policies; of these agents (none: all).
 
     Raises `UsageError` if there is nothing to judge by.
@@ -80,7 +80,7 @@ async def replay(
         [episode for episode in watch.episodes.between(since, end) if episode.agent_id in compared]
         for watch in watches
     )
-    return Replayed(
+    return ReplayResult(
         since=max(since, record.from_at),
         until=end,
         survey=record,

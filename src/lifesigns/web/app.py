@@ -256,7 +256,7 @@ class Web:
                 raw = await read_body(headers, receive, NAMED_MAX)
                 if is_signed(raw):
                     raw = raw.partition(b"\n")[2]
-                named = msgspec.json.decode(raw, type=_Named | list[_Named])
+                named = msgspec.json.decode(raw, type=_AgentOfMessage | list[_AgentOfMessage])
                 names = [
                     one.agent_id for one in (named if isinstance(named, list) else [named]) if one.agent_id
                 ]
@@ -277,7 +277,7 @@ def _home() -> Path:
         return Path("/nonexistent")
 
 
-class _Named(msgspec.Struct):
+class _AgentOfMessage(msgspec.Struct):
     """The agent of a beat or a signal."""
 
     agent_id: str = ""

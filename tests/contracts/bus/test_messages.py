@@ -325,7 +325,7 @@ async def test_a_publisher_that_never_pauses_lets_others_have_their_turn(ground:
 
 
 class FromEvil:
-    """An `Unwanted`."""
+    """A `MessageFilter`."""
 
     subjects = of_senders(["evil"])
     dropped = 0

@@ -24,7 +24,7 @@ from tests.contracts.bus.ground import Ear, eventually
 from tests.servers.nats import NatsServer
 
 
-class Unwanted:
+class MessageFilter:
     """What these senders say."""
 
     def __init__(self, *names: str) -> None:
@@ -39,9 +39,9 @@ class Unwanted:
 class Client:
     """Writes down what it is given, but for what is unwanted."""
 
-    def __init__(self, unwanted: Unwanted | None = None) -> None:
+    def __init__(self, unwanted: MessageFilter | None = None) -> None:
         self.got: list[tuple[Any, ...]] = []
-        self._unwanted = unwanted or Unwanted()
+        self._unwanted = unwanted or MessageFilter()
 
     def take(self, number: int, subject: bytes, payload: bytes) -> None:
         if not self._unwanted.drops(subject.decode()):
@@ -108,7 +108,7 @@ def test_the_pieces_do_not_matter_and_nats_py_reads_the_same(pieces: list[bytes]
 
 @given(st.lists(PIECES, max_size=20), st.lists(st.integers(1, 60), min_size=1, max_size=10))
 def test_unwanted_messages_are_left_out_and_nothing_else(pieces: list[bytes], cuts: list[int]) -> None:
-    stream, theirs, unwanted = b"".join(pieces), Client(), Unwanted("a", "x")
+    stream, theirs, unwanted = b"".join(pieces), Client(), MessageFilter("a", "x")
     ours = Client(unwanted)
 
     async def read() -> None:
@@ -142,7 +142,7 @@ async def test_to_skip_messages_takes_a_fraction_of_what_reading_them_does() -> 
     beat = b'{"agent_id":"evil.b-1"}'
     flood = b"".join(message(b"heartbeat.evil.b-%d" % (n % 10), beat, b"") for n in range(500))
 
-    async def least_seconds(unwanted: Unwanted | None) -> float:
+    async def least_seconds(unwanted: MessageFilter | None) -> float:
         took = []
         for _ in range(20):
             parser = TurnParser(Client(), lambda *_: None, lambda: unwanted)
@@ -151,7 +151,7 @@ async def test_to_skip_messages_takes_a_fraction_of_what_reading_them_does() -> 
             took.append(thread_time() - began)
         return min(took)
 
-    assert await least_seconds(Unwanted("evil")) < 0.6 * await least_seconds(None)
+    assert await least_seconds(MessageFilter("evil")) < 0.6 * await least_seconds(None)
 
 
 @pytest.mark.parametrize("line", [b"MSG\r\n", b"MSG a b c\r\n", b"x" * 5000, b"nonsense\r\n"])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lifesigns.adapters.bus.redis_parser import Refusal, ReplyParser
 from lifesigns.adapters.bus.skipping import SKIPPED_LENGTH_MAX
-from tests.contracts.bus.test_nats_parser import Unwanted
+from tests.contracts.bus.test_nats_parser import MessageFilter
 
 EDGES = (0, 1, 9, 10, 99, 100, SKIPPED_LENGTH_MAX, SKIPPED_LENGTH_MAX + 1, 1000)
 
@@ -76,7 +76,7 @@ def by_hiredis(stream: bytes) -> list[object]:
     return replies
 
 
-def by_us(stream: bytes, cuts: list[int], unwanted: Unwanted | None = None) -> list[object]:
+def by_us(stream: bytes, cuts: list[int], unwanted: MessageFilter | None = None) -> list[object]:
     replies: list[object] = []
 
     def take(glob: bytes, channel: bytes, payload: bytes) -> None:
@@ -102,7 +102,7 @@ def test_the_pieces_do_not_matter_and_hiredis_reads_the_same(pieces: list[bytes]
 
 @given(st.lists(PIECES, max_size=20), CUTS)
 def test_unwanted_messages_are_left_out_and_nothing_else(pieces: list[bytes], cuts: list[int]) -> None:
-    stream, unwanted = b"".join(pieces), Unwanted("a", "x")
+    stream, unwanted = b"".join(pieces), MessageFilter("a", "x")
     wanted = [
         reply
         for reply in by_hiredis(stream)
@@ -122,7 +122,7 @@ def test_to_skip_messages_takes_a_fraction_of_what_reading_them_does() -> None:
         message(b"heartbeat.evil.b-%d" % (n % 10), b'{"agent_id":"evil.b-1"}') for n in range(500)
     )
 
-    def least_seconds(unwanted: Unwanted | None) -> float:
+    def least_seconds(unwanted: MessageFilter | None) -> float:
         took = []
         for _ in range(20):
             parser = ReplyParser(lambda *_: None, lambda _: None)
@@ -131,7 +131,7 @@ def test_to_skip_messages_takes_a_fraction_of_what_reading_them_does() -> None:
             took.append(thread_time() - began)
         return min(took)
 
-    assert least_seconds(Unwanted("evil")) < 0.6 * least_seconds(None)
+    assert least_seconds(MessageFilter("evil")) < 0.6 * least_seconds(None)
 
 
 @pytest.mark.parametrize(

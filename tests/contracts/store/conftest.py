@@ -1,7 +1,7 @@
 """Every store, and a real server for the one that needs it. The tables are dropped before a test, not the server."""
 
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import asyncpg
@@ -12,13 +12,6 @@ from lifesigns.adapters.store.postgres import PostgresStore
 from lifesigns.adapters.store.sqlite import SqliteStore
 from tests.contracts.store.ground import Ground
 from tests.servers.postgres import PostgresServer
-
-
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[PostgresServer]:
-    """One for all; a test that harms it lets it recover."""
-    with PostgresServer() as server:
-        yield server
 
 
 async def wipe(url: str) -> None:

@@ -15,7 +15,7 @@ from typing import Final
 from lifesigns.adapters.bus.delivery import WAITING_MAX, Delivery
 from lifesigns.adapters.bus.subjects import check_pattern, check_payload, check_subject, is_plain, matcher
 from lifesigns.errors import AdapterError, UsageError
-from lifesigns.ports import Hear, Unwanted
+from lifesigns.ports import Hear, MessageFilter
 
 PAYLOAD_MAX: Final = 8 * 1024 * 1024
 _BREATH_EVERY: Final = 64
@@ -33,7 +33,7 @@ class MemoryBus:
         self._exchange: _Exchange | None = None
         self._closed = False
         self._deliveries: set[Delivery] = set()
-        self._unwanted: Unwanted | None = None
+        self._unwanted: MessageFilter | None = None
         self._sent = 0
 
     @property
@@ -80,7 +80,7 @@ class MemoryBus:
         exchange.add(delivery)
         return delivery
 
-    def drop(self, unwanted: Unwanted | None) -> None:
+    def drop(self, unwanted: MessageFilter | None) -> None:
         self._unwanted = unwanted
 
     async def close(self) -> None:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from lifesigns.adapters.bus.skipping import length_and_bytes, skip
-from lifesigns.ports import Unwanted
+from lifesigns.ports import MessageFilter
 
 LINE_MAX: Final = 64 * 1024
 """Bytes of a line: the longest is an error of the server."""
@@ -42,7 +42,7 @@ class ReplyParser:
         self._take, self._answer = take, answer
         self._buf = bytearray()
 
-    def feed(self, data: bytes, unwanted: Unwanted | None = None) -> None:
+    def feed(self, data: bytes, unwanted: MessageFilter | None = None) -> None:
         """Read what has come, without the unwanted. Raises `ValueError` if it is no RESP."""
         buf = self._buf
         buf += data

@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 from lifesigns.adapters.bus.delivery import Delivery
 from lifesigns.adapters.bus.subjects import check_pattern, check_payload, check_subject
 from lifesigns.errors import AdapterError
-from lifesigns.ports import Hear, Unwanted
+from lifesigns.ports import Hear, MessageFilter
 
 logger = logging.getLogger("lifesigns.bus")
 
@@ -82,7 +82,7 @@ class ServerBus:
         self._waiting_max = waiting_max
         self._connection: ServerConnection | None = None
         self._deliveries: dict[str, list[Delivery]] = {}
-        self._unwanted: Unwanted | None = None
+        self._unwanted: MessageFilter | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._connecting = asyncio.Lock()
         self._closed = False
@@ -145,11 +145,11 @@ class ServerBus:
             raise
         return delivery
 
-    def drop(self, unwanted: Unwanted | None) -> None:
+    def drop(self, unwanted: MessageFilter | None) -> None:
         """Drop messages on these subjects as they come in; None: no more."""
         self._unwanted = unwanted
 
-    def unwanted(self) -> Unwanted | None:
+    def unwanted(self) -> MessageFilter | None:
         """What is dropped at the moment."""
         return self._unwanted
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from lifesigns.ports import Unwanted
+from lifesigns.ports import MessageFilter
 
 SKIPPED_LENGTH_MAX: Final = 255
 """Of payloads. Larger ones are read one after the other: a server holds back fewer of them. A longer list takes longer to compile
@@ -19,10 +19,10 @@ SKIPPED_LENGTH_MAX: Final = 255
 TURN_FOR: Final = 0.005
 """Seconds of reading after which everything else on the loop gets its turn: a reader goes on while anything is there."""
 
-WhatIsUnwanted = Callable[[], Unwanted | None]
+WhatIsUnwanted = Callable[[], MessageFilter | None]
 
 
-def skip(unwanted: Unwanted, run: re.Pattern[bytes], mark: bytes, buf: bytearray, at: int) -> int:
+def skip(unwanted: MessageFilter, run: re.Pattern[bytes], mark: bytes, buf: bytearray, at: int) -> int:
     """The end of the unwanted messages that begin here, each of which has this mark. The subject of the last one, the group of
     `run`, stands for all of them: that matters only where several senders are unwanted."""
     found = run.match(buf, at)

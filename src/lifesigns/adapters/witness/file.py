@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 from contextlib import suppress
 from pathlib import Path
 
 from lifesigns.errors import AdapterError
+from lifesigns.files import sync
 
 
 class FileWitness:
@@ -56,5 +56,4 @@ class FileWitness:
     def _add(self, note: str) -> None:
         with self._path.open("ab") as file:
             file.write(f"{note}\n".encode())
-            file.flush()
-            os.fsync(file.fileno())
+            sync(file)

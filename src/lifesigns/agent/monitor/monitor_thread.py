@@ -213,7 +213,7 @@ class MonitorThread:
                 self._beat_for(loop_watch, now)
         for watched in ready:
             if watched is not None:
-                self._see_off(watched)
+                self._release_descriptor(watched)
         for watched in list(self._leaving.values()):
             watched.attachment.look()
         if now >= self._tick_at:
@@ -317,7 +317,7 @@ class MonitorThread:
         self._hear(watched.next_beat, now)
         watched.next_beat.loop_lag_ms = None if watched.by_itself else 0.0
 
-    def _see_off(self, watched: WatchedAgent) -> None:
+    def _release_descriptor(self, watched: WatchedAgent) -> None:
         """A process ended: its descriptor is of no more use."""
         fd = watched.attachment.watched_fd
         if self._selector is not None and fd is not None:

@@ -42,7 +42,7 @@ class FailoverLink:
 
     async def open(self, obey: Callable[[Order], bool]) -> None:
         self._obey = obey
-        await self._or_move_on(self._reach())
+        await self._with_failover(self._reach())
 
     async def follow(self, agent_id: str) -> None:
         self._followed[agent_id] = None
@@ -55,7 +55,7 @@ class FailoverLink:
             await self._link.unfollow(agent_id)
 
     async def carry_beats(self, beats: Sequence[Beat]) -> bool:
-        return await self._or_move_on(self._carry_beats(beats))
+        return await self._with_failover(self._carry_beats(beats))
 
     async def carry_reports(self, number: int, reports: Sequence[Report]) -> None:
         await self._reached().carry_reports(number, reports)
@@ -87,7 +87,7 @@ class FailoverLink:
             raise AdapterError("none of the hubs has been reached yet")
         return self._link
 
-    async def _or_move_on(self, work: Coroutine[Any, Any, T]) -> T:
+    async def _with_failover(self, work: Coroutine[Any, Any, T]) -> T:
         """Beats show which hub is there: when they fail, everything goes to the next one from now on."""
         try:
             return await work

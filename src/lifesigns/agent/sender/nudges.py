@@ -74,7 +74,7 @@ class Nudges:
         self._wakeup: asyncio.Event | None = None
         self._closed = False
 
-    def listen_on(self, loop: asyncio.AbstractEventLoop) -> None:
+    def attach_loop(self, loop: asyncio.AbstractEventLoop) -> None:
         """The agent's loop, where its iterators wake up."""
         self._loop, self._wakeup = loop, asyncio.Event()
 

@@ -84,7 +84,7 @@ class OrderHandler:
         """The agent starts, with its loop, if it has one, and the way to end it."""
         self._loop, self._ender = loop, ender
         if loop is not None:
-            self.nudges.listen_on(loop)
+            self.nudges.attach_loop(loop)
 
     def introduce(self) -> None:
         """What a hub should know before the first beat, and again when the way to it was lost."""

@@ -62,7 +62,7 @@ def receive_calm(
                 or ((status := beat.status) is not None and status != agent.status)
                 or (lag is not None and lag >= lag_from)
                 or (beat.error_count is not None and not _erred_before(agent.outcomes, beat.error_count))
-                or (beat.metadata is not None and _moved_on(agent, beat.metadata))
+                or (beat.metadata is not None and _changed_provider(agent, beat.metadata))
                 or (beat.last_tool_call is not None and _called(agent.work, beat.last_tool_call))
             ):
                 return beat
@@ -130,7 +130,7 @@ def _erred_before(outcomes: Outcomes | None, count: int) -> bool:
     )
 
 
-def _moved_on(agent: Agent, metadata: Mapping[str, str]) -> bool:
+def _changed_provider(agent: Agent, metadata: Mapping[str, str]) -> bool:
     """Whether it uses another provider now: everything else in the metadata is for people."""
     provider = metadata.get("provider")
     return provider is not None and provider != agent.provider

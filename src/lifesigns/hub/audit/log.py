@@ -150,7 +150,7 @@ class AuditLog:
             return NOTHING
         seals, self._unstored_seals = self._unstored_seals, []
         for one in found:
-            self._read_on(one.leaf)
+            self._append_leaf(one.leaf)
         if found and self._signer is not None and not self.trouble and (self.proves or self._extends_ours):
             state.note = notes.write(frontier.size, frontier.root(), self._signer)
         return AuditWrites(found, seals, [Belief(KIND, "", encode_state(state))] if found else ())
@@ -161,7 +161,7 @@ class AuditLog:
             self._stored = _copy(self.state.frontier)
             self._grown.set()
 
-    def _read_on(self, leaf: bytes) -> None:
+    def _append_leaf(self, leaf: bytes) -> None:
         if self._unread is None:
             self._tiles.append(leaf)
         else:

@@ -29,7 +29,7 @@ class _Flip(msgspec.Struct, rename=CATALOGUE[HEALTH_STATE_CHANGED].fields):
     now: str
 
 
-class _Who(msgspec.Struct):
+class _Actor(msgspec.Struct):
     by: Any = ""
 
 
@@ -44,7 +44,7 @@ class AuditText(msgspec.Struct):
 
 
 _flip: Final = msgspec.json.Decoder(_Flip).decode
-_who: Final = msgspec.json.Decoder(_Who).decode
+_who: Final = msgspec.json.Decoder(_Actor).decode
 read: Final = msgspec.json.Decoder(AuditText).decode
 """Parses a stored entry. Raises `msgspec.MsgspecError`."""
 

@@ -196,7 +196,7 @@ class LockWatch:
 
     async def _release(self, lock: StaleLock) -> None:
         self._budget.take(self._hub.clock())
-        comment = await self._releaser.take_on(lock)
+        comment = await self._releaser.claim_release(lock)
         if comment is None:
             return
         self._begun[lock.ref] = lock, comment

@@ -50,7 +50,7 @@ class Releaser:
         self._rules = rules
         self._name = name
 
-    async def take_on(self, lock: StaleLock) -> IssueComment | None:
+    async def claim_release(self, lock: StaleLock) -> IssueComment | None:
         """The comment about this release, if it is for us to do."""
         within = lock.age + TAKEN_OVER_AFTER
         known = recoveries(await self._tracker.comments(lock.ref, within), lock.lock_id)
