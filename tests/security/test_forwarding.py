@@ -131,7 +131,9 @@ async def test_a_call_that_was_forwarded_is_not_forwarded_again(hubs: TwoHubs) -
 async def test_what_is_for_hubs_alone_is_not_forwarded(hubs: TwoHubs) -> None:
     """The hub that judges took it for a batch of the hub that stands by. Of anybody: it counted no guess and read millions of beats."""
     agent = await hubs.judge.token(Role.AGENT, "a")
-    posts = msgspec.msgpack.encode([(agent.encode(), b'{"agent_id": "a"}'), (b"a guess", b'{"agent_id": "a"}')])
+    posts = msgspec.msgpack.encode(
+        [(agent.encode(), b'{"agent_id": "a"}'), (b"a guess", b'{"agent_id": "a"}')]
+    )
     for token in (None, agent, await hubs.judge.token(Role.ADMIN)):
         for path in (BEATS_OF_HUB, f"{BEATS_OF_HUB}?x=1"):
             answer = await hubs.standby.ask(path, token, "POST", content=posts)

@@ -8,15 +8,12 @@ Promises:
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
 from lifesigns.hub.principals import Role

@@ -64,7 +64,9 @@ async def keys(request: Request) -> Answer:
     found: list[str] = []
     workers = _workers_with_series(request, query.pattern)
     left_out = max(0, len(workers) - WORKERS_MAX)
-    fits = re.compile(translate(query.pattern)).match  # `fnmatch` itself would keep 32,768 patterns of strangers.
+    fits = re.compile(
+        translate(query.pattern)
+    ).match  # `fnmatch` itself would keep 32,768 patterns of strangers.
     looked_at = 0
     async for key in _keys(request, query.pattern, workers[:WORKERS_MAX]):
         looked_at += 1
