@@ -333,7 +333,7 @@ async def test_what_a_reader_asks_for_is_not_kept() -> None:
         await hub.post("/api/v1/beats", {"agent_id": "a"})
         kept = fnmatch._compile_pattern.cache_info().currsize  # type: ignore[attr-defined]
         for n in range(5):
-            answer = await hub.get("/api/v1/memory/keys", pattern=f"task-sentinel/{n}*" + "*a" * 400)
+            answer = await hub.get("/api/v1/memory/keys", pattern=f"*{n}" + "*a" * 400)
             assert answer.json()["keys"] == []
         assert fnmatch._compile_pattern.cache_info().currsize == kept  # type: ignore[attr-defined]
 
