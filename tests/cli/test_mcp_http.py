@@ -13,9 +13,11 @@ import httpx2
 import pytest
 
 from lifesigns.cli import mcp_http
+from lifesigns.hub.principals import Role
 from lifesigns.web.answers import Problem
 from tests.cli.test_mcp import ACTS, AGENTS, LOOKS, names, said
 from tests.journeys.outside import Hub, Refused, serving
+from tests.web.hub import running_hub
 
 if TYPE_CHECKING:
     from mcp import Client as McpClient
@@ -149,3 +151,24 @@ async def test_a_hub_imports_the_tools_beside_its_loop(monkeypatch: pytest.Monke
         await mcp_http.McpEndpoint()._connect(b"ls_x", None)
     assert refused.value.status == 501
     assert threads[0] is not threading.main_thread()
+
+
+async def test_one_token_does_not_close_what_others_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each caller's client is kept; to ask for many agents with one token closed those of others in the middle of a call."""
+    monkeypatch.setattr(mcp_http, "KNOWN_MAX", 12)
+    async with running_hub() as running, mcp_http.McpEndpoint() as endpoint:
+        endpoint.app = running.web
+        good, evil = [(await running.token_for(Role.AGENT, name)).encode() for name in ("good-1", "evil-*")]
+        before = await endpoint._server(good, None)
+        for n in range(30):
+            await endpoint._server(evil, f"evil-{n}")
+        assert await endpoint._server(good, None) is before
+        assert len(endpoint._known) == mcp_http.KNOWN_PER_TOKEN + 1
+
+
+def test_a_message_that_is_too_large_is_refused_before_it_is_read(hub: Hub) -> None:
+    with pytest.raises(Refused) as refused:
+        hub.request(
+            "POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"a": "x" * 600_000}}
+        )
+    assert refused.value.status == 413

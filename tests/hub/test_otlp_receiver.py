@@ -147,6 +147,35 @@ async def test_more_than_fits_is_turned_away_and_nothing_of_it_is_taken(
         assert exporter.service.otlp_receiver.waiting == 1
 
 
+async def test_one_token_leaves_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(otlp_receiver, "WAITING_MAX", 10)
+    other = Principal("t-other", "other", Role.AGENT, Patterns.of("other-*"))
+    async with exporting() as exporter:
+        await exporter.send(*loop_of(5), who=CODER)
+        with pytest.raises(InboxFull):
+            await exporter.send(*loop_of(6)[5:], who=CODER)
+        await exporter.send(*loop_of(5, agent="other-1"), who=other)
+        await exporter.heard()
+        await exporter.send(*loop_of(6)[5:], who=CODER)
+
+
+async def test_more_than_is_heard_in_one_turn_is_heard_in_several_and_in_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(otlp_receiver, "TURN", 3)
+    async with exporting() as exporter:
+        await exporter.send(*loop_of(8), *loop_of(7, agent="coder-8"))
+        await exporter.heard()
+        while exporter.service.otlp_receiver.waiting:  # noqa: ASYNC110 -- its own turns
+            await asyncio.sleep(0)
+        await exporter.heard()
+        for agent_id, count in (("coder-7", 8), ("coder-8", 7)):
+            work = exporter.agent(agent_id).work
+            assert work is not None
+            assert work.tool_calls == count
+        assert exporter.agent().finding(Found.LOOPING) is not None
+
+
 async def test_a_hub_that_stops_hears_what_waits() -> None:
     async with exporting() as exporter:
         await exporter.send(*loop_of(3))

@@ -80,7 +80,7 @@ def claims(token: str) -> Iterator[bytes]:
             for n in range(first, first + 200)
         ]
         things += [
-            {"type": "task_claimed", "agent_id": f"evil-{n % 50}", "task_id": f"t-{n}"}
+            {"type": "claim", "agent_id": f"evil-{n % 50}", "task_id": f"t-{n}"}
             for n in range(first, first + 200)
         ]
         yield _signals(token, things)
@@ -105,8 +105,33 @@ def asks(token: str) -> Iterator[bytes]:
     return cycle([f"{head}\r\n\r\n".encode()])
 
 
+def hooks(token: str) -> Iterator[bytes]:
+    """What takes long to be read, of a coding agent."""
+    result = "[" + '{"a":1},' * 900_000 + "0]"
+    event = f'{{"session_id":"evil-session","hook_event_name":"PostToolUse","tool_response":{result}}}'
+    return cycle([_post("/hooks/claude-code", token, event.encode())])
+
+
+def spans(token: str) -> Iterator[bytes]:
+    """Calls that an exporter tells of, none of them twice."""
+    told = [_pair("gen_ai.operation.name", "execute_tool"), _pair("gen_ai.tool.name", "x")]
+    resource = {"attributes": [_pair("service.name", "evil-1")]}
+    for first in count(1, 20_000):
+        at = str(time.time_ns())
+        some = [
+            {"spanId": f"{n:016x}", "endTimeUnixNano": at, "attributes": told}
+            for n in range(first, first + 20_000)
+        ]
+        body = {"resourceSpans": [{"resource": resource, "scopeSpans": [{"spans": some}]}]}
+        yield _post("/v1/traces", token, json.dumps(body, separators=(",", ":")).encode())
+
+
+def _pair(key: str, value: str) -> dict[str, Any]:
+    return {"key": key, "value": {"stringValue": value}}
+
+
 ATTACKS: Final[dict[str, Callable[[str], Iterator[bytes]]]] = {
-    each.__name__: each for each in (new_ids, large, reports, claims, singles, garbage, asks)
+    each.__name__: each for each in (new_ids, large, reports, claims, singles, garbage, asks, hooks, spans)
 }
 
 

@@ -10,7 +10,9 @@ Promises:
 from __future__ import annotations
 
 import asyncio
+import fnmatch
 import gzip
+import os
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -27,6 +29,7 @@ from lifesigns.hub.principals import Role
 from lifesigns.wire import decode_beats, decode_signals
 from tests.client.served import Served, served
 from tests.web.hub import RunningHub, running_hub
+from tests.wire import otlp_requests
 
 FLOOD_FOR = 3.0
 GROWTH_MAX = 64 * 1024 * 1024
@@ -45,6 +48,13 @@ def memory_of(hub: Served) -> int:
     assert hub._process is not None
     status = Path(f"/proc/{hub._process.pid}/status").read_text()
     return int(status.partition("VmRSS:")[2].split()[0]) * 1024
+
+
+def worked(hub: Served) -> float:
+    """Seconds of a processor, by all its threads."""
+    assert hub._process is not None
+    fields = Path(f"/proc/{hub._process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def heard(peer: socket.socket) -> bytes:
@@ -198,17 +208,17 @@ def test_a_neighbour_is_heard_while_a_packed_bomb_is_read(tmp_path: Path, bomb: 
     with served(tmp_path, "balanced") as hub:
         hostile, neighbour = agent_token(hub, "a"), agent_token(hub, "b")
         before = memory_of(hub)
-        waits, statuses = asyncio.run(_bombed(hub.url, hostile, neighbour, packed))
-        assert max(waits) < 2.0, sorted(waits)[
-            -5:
-        ]  # One bomb alone took longer when it was read in the loop.
-        assert set(statuses) <= {202, 400, 413, 429}
+        waits, statuses = asyncio.run(_bombed(hub, hostile, neighbour, packed))
+        assert max(waits) < 2.0, sorted(waits)[-5:]  # One bomb took longer when it was read in the loop.
+        assert set(statuses) <= {202, 400, 413, 429, 503}
         assert 429 in statuses
         assert memory_of(hub) - before < 4 * GROWTH_MAX
 
 
-async def _bombed(url: str, hostile: str, neighbour: str, packed: bytes) -> tuple[list[float], list[int]]:
-    """How long each beat of the neighbour took, and what the hostile one was answered."""
+async def _bombed(hub: Served, hostile: str, neighbour: str, packed: bytes) -> tuple[list[float], list[int]]:
+    """How long the hub worked until it had answered each beat of the neighbour, in seconds of a processor: how long it waited for
+    one is the machine's affair. And what the hostile one was answered."""
+    url = hub.url
     statuses: list[int] = []
     waits: list[float] = []
 
@@ -224,13 +234,108 @@ async def _bombed(url: str, hostile: str, neighbour: str, packed: bytes) -> tupl
     ) as client:
         ends_at = time.monotonic() + FLOOD_FOR
         while time.monotonic() < ends_at or not waits or 429 not in statuses:
-            began = time.monotonic()
+            began = worked(hub)
             assert (await client.post("/api/v1/beats", json={"agent_id": "b"})).status_code == 202
-            waits.append(time.monotonic() - began)
+            waits.append(worked(hub) - began)
     for task in bombs:
         task.cancel()
     await asyncio.gather(*bombs, return_exceptions=True)
     return waits, statuses
+
+
+TURN_MAX = 0.12
+"""Seconds of the loop's own processor time, with this test's part of the work in it. Before, 0.2 to 1.2; of spans 0.06."""
+DICTS = b"[" + b'{"a":1},' * 990_000 + b"0]"
+
+
+def hook(name: str, **more: bytes) -> bytes:
+    fields = {
+        "session_id": b'"session-1"',
+        "cwd": b'"/home/evil"',
+        "hook_event_name": b'"%s"' % name.encode(),
+        **more,
+    }
+    return b"{%s}" % b",".join(b'"%s":%s' % (key.encode(), value) for key, value in fields.items())
+
+
+def calls(result: bytes) -> bytes:
+    return b"[%s]" % b",".join(b'{"tool_use_id":"c-%d","tool_response":%s}' % (n, result) for n in range(64))
+
+
+def spans(count: int) -> bytes:
+    """As of an exporter that gathered for long."""
+    at, told = time.time_ns(), {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "x"}
+    one = otlp_requests.span(told, name="", at=time.time())
+    request = otlp_requests.traces([one], {"service.name": "claude/evil/1"})
+    (scope,) = request.resource_spans[0].scope_spans
+    for n in range(2, count):
+        scope.spans.add().CopyFrom(scope.spans[0])
+        scope.spans[-1].span_id = n.to_bytes(8, "big")
+        scope.spans[-1].end_time_unix_nano = at + n
+    return bytes(request.SerializeToString())
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        pytest.param(
+            "/hooks/claude-code", lambda: hook("PreToolUse", tool_input=DICTS), id="a hook's arguments"
+        ),
+        pytest.param(
+            "/hooks/claude-code",
+            lambda: hook("Stop", tool_calls=b"[" + b"{}," * 2_600_000 + b"{}]"),
+            id="calls",
+        ),
+        pytest.param(
+            "/hooks/claude-code",
+            lambda: hook("PostToolBatch", tool_calls=calls(DICTS[:64_001] + b"0]")),
+            id="results",
+        ),
+        pytest.param("/v1/traces", lambda: spans(60_000), id="spans"),
+        pytest.param(
+            "/api/v1/messages",
+            lambda: b'{"agent_id":"claude/evil/1","to":"b","content":{"a":%s}}' % DICTS,
+            id="a message",
+        ),
+    ],
+)
+async def test_others_get_their_turn_while_something_large_is_read(
+    path: str, body: Callable[[], bytes]
+) -> None:
+    async with running_hub() as hub, hub.client(await hub.token_for(Role.AGENT, "claude/evil/*")) as evil:
+        for n in range(64):
+            begun = hook("PreToolUse", tool_use_id=b'"c-%d"' % n, tool_name=b'"x"')
+            assert (await evil.post("/hooks/claude-code", content=begun)).status_code == 200
+        raw = body()
+        turns = asyncio.create_task(_turns())
+        kind = {"content-type": "application/x-protobuf"}
+        answer = await evil.post(path, content=raw, headers=kind, timeout=60)
+        await asyncio.sleep(0.01)  # So that the last turn counts, too.
+        turns.cancel()
+        assert answer.status_code == (413 if path.endswith("messages") else 200), answer.text
+        assert max(await turns) < (TURN_MAX / 4 if path == "/v1/traces" else TURN_MAX)
+
+
+async def _turns() -> list[float]:
+    """How long each turn of the loop took, until it is cancelled."""
+    took = [0.0]
+    with suppress(asyncio.CancelledError):
+        while True:
+            began = time.thread_time()
+            await asyncio.sleep(0.001)
+            took.append(time.thread_time() - began)
+    return took
+
+
+async def test_what_a_reader_asks_for_is_not_kept() -> None:
+    """Compiled patterns have 32 kB each, and `fnmatch` keeps 32,768 of them."""
+    async with running_hub() as hub:
+        await hub.post("/api/v1/beats", {"agent_id": "a"})
+        kept = fnmatch._compile_pattern.cache_info().currsize  # type: ignore[attr-defined]
+        for n in range(5):
+            answer = await hub.get("/api/v1/memory/keys", pattern=f"*{n}" + "*a" * 400)
+            assert answer.json()["keys"] == []
+        assert fnmatch._compile_pattern.cache_info().currsize == kept  # type: ignore[attr-defined]
 
 
 # --- 3. limits per second --------------------------------------------------------------------------------------

@@ -5,14 +5,16 @@ Promises:
     2. `Host`, `Origin` and the address that count are those of the hub that the client reached.
     3. Nobody's token is sent to a hub that does not prove to be the one that judges, at that very address.
     4. Whoever tries many tokens at one hub has to wait there, and nobody else has to.
-    5. A call that was forwarded is not forwarded again.
+    5. A call that was forwarded is not forwarded again, and what is for hubs alone is not forwarded at all.
+    6. Nobody fills the memory of the hub that stands by, with a token or without.
 """
 
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import httpx2
@@ -124,6 +126,53 @@ async def test_a_call_that_was_forwarded_is_not_forwarded_again(hubs: TwoHubs) -
     ):
         answer = await hubs.standby.ask(path, admin, method, content=body, headers=said)
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+
+
+async def test_what_is_for_hubs_alone_is_not_forwarded(hubs: TwoHubs) -> None:
+    """The hub that judges took it for a batch of the hub that stands by. Of anybody: it counted no guess and read millions of beats."""
+    agent = await hubs.judge.token(Role.AGENT, "a")
+    posts = msgspec.msgpack.encode(
+        [(agent.encode(), b'{"agent_id": "a"}'), (b"a guess", b'{"agent_id": "a"}')]
+    )
+    for token in (None, agent, await hubs.judge.token(Role.ADMIN)):
+        for path in (BEATS_OF_HUB, f"{BEATS_OF_HUB}?x=1"):
+            answer = await hubs.standby.ask(path, token, "POST", content=posts)
+            assert answer.status_code == 404
+    assert not hubs.judge.service.engine.beliefs.agents
+
+
+HELD_MAX = 220 * 1024 * 1024
+"""Eight bodies of 8 MB with a token and eight without, some of the rest, and what else a process needs."""
+
+
+async def test_bodies_that_never_end_do_not_fill_a_hub_that_stands_by(hubs: TwoHubs) -> None:
+    """It reads a body before it asks the hub that judges, which would have read none of these."""
+    size, many = 8 * 1024 * 1024, 40
+    agent = await hubs.judge.token(Role.AGENT, "a")
+    head = f"POST {BEATS} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {size}\r\n"
+    shown = f"authorization: Bearer {agent}\r\n"
+    heads = [head.encode(), (head + shown).encode()] * many
+    rest = b"\r\n" + bytes(size - 1)
+    port = int(hubs.standby.url.rpartition(":")[2])
+    before = _resident()
+    with ExitStack() as stack:
+        peers = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in heads]
+
+        async def say_all_but_the_end(peer: socket.socket, head: bytes) -> None:
+            peer.setblocking(False)
+            await asyncio.get_running_loop().sock_sendall(peer, head)
+            await asyncio.get_running_loop().sock_sendall(peer, rest)
+
+        with suppress(TimeoutError):
+            async with asyncio.timeout(4):
+                await asyncio.gather(*map(say_all_but_the_end, peers, heads))
+        assert _resident() - before < HELD_MAX
+        beat = await hubs.standby.ask(BEATS, agent, "POST", content=b'[{"agent_id": "a"}]')
+        assert beat.status_code == 202, "what is small is heard meanwhile"
+
+
+def _resident() -> int:
+    return int(Path("/proc/self/status").read_text().partition("VmRSS:")[2].split()[0]) * 1024
 
 
 async def test_headers_of_a_connection_end_with_it(hubs: TwoHubs, monkeypatch: pytest.MonkeyPatch) -> None:

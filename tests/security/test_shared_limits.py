@@ -22,6 +22,8 @@ from typing import Any, cast
 
 import pytest
 
+from lifesigns.core import signals as s
+from lifesigns.core.engine import Engine
 from tests.journeys.outside import Hub, Refused, serving
 
 SWIFT = {"profile": "swift"}
@@ -171,6 +173,22 @@ def test_messages_and_claims_of_one_token_leave_room_for_those_of_others(few: Hu
     send("modest-1", good)
     claim("modest-1", "t-9", good)
     assert (over_quota(few, "messages"), over_quota(few, "claims")) == (1, 1)
+
+
+def test_with_the_usual_limits_one_token_leaves_most_of_the_room_for_messages_and_claims() -> None:
+    """One token's messages filled all the room there is, and a neighbour's was refused; its claims had no end."""
+    engine = Engine()
+    engine.hear_beats([s.BeatReceived("modest-1", source="modest")], 1.0)
+    engine.hear_beats([s.BeatReceived(f"greedy-{n}", source="greedy") for n in range(110)], 1.0)
+    for n in range(100_001):
+        engine.hear(s.MessageSent(agent_id=f"greedy-{n % 110}", message_id=f"m-{n}", to="greedy-1"), 2.0)
+    for n in range(25_000):
+        engine.hear(s.TaskClaimed(agent_id=f"greedy-{n % 110}", task_id=f"t-{n}"), 2.0)
+    assert len(engine.beliefs.messages) == len(engine.beliefs.claims) == 20_000
+    engine.hear(s.MessageSent(agent_id="modest-1", message_id="mine", to="greedy-1"), 2.0)
+    engine.hear(s.TaskClaimed(agent_id="modest-1", task_id="mine"), 2.0)
+    assert "mine" in engine.beliefs.messages
+    assert "mine" in engine.beliefs.claims
 
 
 def test_a_token_that_fills_the_disk_with_events_waits_and_its_beats_do_not(few: Hub) -> None:

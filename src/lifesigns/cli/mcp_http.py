@@ -17,6 +17,7 @@ from lifesigns.cli.mcp import INSTRUCTIONS, import_tools, server_for
 from lifesigns.errors import HubError, UsageError
 from lifesigns.web.access import bearer_of, headers_of
 from lifesigns.web.answers import Answer, Problem
+from lifesigns.web.app import JSON_MAX
 from lifesigns.web.ids import AgentId
 from lifesigns.web.routes import EVERYBODY, Request, Route
 
@@ -29,6 +30,8 @@ HERE: Final = "http://localhost"
 """How our own requests name the hub: they never leave this process."""
 KNOWN_MAX: Final = 100
 """Callers whose tools we keep."""
+KNOWN_PER_TOKEN: Final = 10
+"""Of these, for one token: it must not close those that others are using."""
 VERSIONS: Final = ("2025-11-25", "2025-06-18", "2025-03-26")
 """Of the protocol with streamable HTTP, the newest first."""
 
@@ -72,6 +75,8 @@ class McpEndpoint:
         bearer = bearer_of(headers_of(request.scope))
         if bearer is None:
             raise Problem(401, "MCP needs Authorization: Bearer <token>")
+        if len(request.body) > JSON_MAX:
+            raise Problem(413, f"the message is over the limit of {JSON_MAX} bytes")
         try:
             message = msgspec.json.decode(request.body, type=McpMessage)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -95,8 +100,10 @@ class McpEndpoint:
         known = self._known.get((bearer, agent_id))
         if known is None:
             known = self._known[bearer, agent_id] = await self._connect(bearer, agent_id)
-            while len(self._known) > KNOWN_MAX:
-                await self._known.pop(next(iter(self._known)))[0].close()
+            own = [key for key in self._known if key[0] == bearer]
+            if len(own) > KNOWN_PER_TOKEN or len(self._known) > KNOWN_MAX:
+                oldest = own[0] if len(own) > KNOWN_PER_TOKEN else next(iter(self._known))
+                await self._known.pop(oldest)[0].close()
         return known[1]
 
     async def _connect(self, bearer: bytes, agent_id: str | None) -> tuple[AsyncClient, MCPServer]:

@@ -98,7 +98,7 @@ class HttpReceiver:
         turn_ends = thread_time() + TURN_FOR if len(own) > PIECE else 0.0
         for n, piece in enumerate(self._pieces(own, who)):
             if n and (self._hub.inbox.waiting or thread_time() >= turn_ends):
-                await self._next_turn(who, now)
+                await self.next_turn(who, now)
                 turn_ends = thread_time() + TURN_FOR
             if not self._hub.hear_beats(piece, raw, who.token_id, self._clock()):
                 raise InboxFull
@@ -194,7 +194,7 @@ class HttpReceiver:
             ):  # Most batches are decoded without a pause, and asking for the time costs as much as a beat.
                 turn_ends = thread_time() + TURN_FOR
             elif thread_time() >= turn_ends:
-                await self._next_turn(who, since)
+                await self.next_turn(who, since)
                 turn_ends = thread_time() + TURN_FOR
 
     def _pieces(self, signals: list[T], who: Principal) -> Iterator[list[T]]:
@@ -206,7 +206,7 @@ class HttpReceiver:
         for begin in range(0, len(signals), PIECE):
             yield signals[begin : begin + PIECE]
 
-    async def _next_turn(self, who: Principal, since: float) -> None:
+    async def next_turn(self, who: Principal, since: float) -> None:
         """Let others go first; `since` is when the delivery came. If it waits for long, that is no silence of its agents."""
         if who.role is not Role.AGENT:
             await asyncio.sleep(0)
@@ -221,7 +221,7 @@ class HttpReceiver:
         effects: list[Effect] = []
         for n, piece in enumerate(self._pieces(reports, who)):
             if n:
-                await self._next_turn(who, since)
+                await self.next_turn(who, since)
             while not self._hub.hear(piece, source=who.token_id, led_to=effects):
                 if not n:
                     raise InboxFull

@@ -25,7 +25,7 @@ from lifesigns.core.signals import ActivitySeen, AgentRegistered, Signal
 from lifesigns.hub.clock import Clock
 from lifesigns.hub.http_receiver import HttpReceiver, InboxFull
 from lifesigns.hub.hub import Hub
-from lifesigns.hub.principals import Principal
+from lifesigns.hub.principals import Principal, Role
 from lifesigns.wire import otlp
 from lifesigns.wire.otlp import Calls, Form, Identity, Kind, OtlpCall
 
@@ -44,7 +44,7 @@ REORDER_FOR: Final = 5.0
 """As long as exporters gather a batch: two batches that overtake each other are seldom further apart."""
 
 WAITING_MAX: Final = 200_000
-"""Calls that wait to be heard; more are turned away, and come again."""
+"""Calls that wait to be heard; more are turned away, and come again. One token of an agent gets half of it."""
 REMEMBERED_MIN: Final = 100_000
 """Calls of which a second telling is known, at least; twice as many at most. An exporter repeats within a minute or so."""
 LINES_MAX: Final = 100_000
@@ -53,6 +53,9 @@ AWAY_MAX: Final = 86_400.0
 
 LOOK_EVERY: Final = 0.05
 """Seconds between two looks at what is due: what came out of order is sorted once for all that came meanwhile."""
+
+TURN: Final = 250
+"""Calls that are taken or heard before others get their turn: some milliseconds."""
 
 AGAIN_AFTER: Final = 1.0
 """Seconds after which the hub is asked again whether it has room."""
@@ -153,19 +156,29 @@ class OtlpReceiver:
         if kind is Kind.METRICS:
             self._hear_life(batch, who)
             return result
-        if self.waiting + len(calls.found) > WAITING_MAX:
+        if not self._has_room(len(calls.found), who):
             raise InboxFull
         result.reject(
             calls.nameless, "a record names no agent; set service.name, or otlp.agent_id at the hub"
         )
         result.reject(calls.endless, "a record does not say when it ended")
-        self._take_calls(calls.found, who, now, result)
+        for begin in range(0, len(calls.found), TURN):
+            if begin:
+                await self._receiver.next_turn(who, now)
+            self._take_calls(calls.found[begin : begin + TURN], who, now, result)
         self._hub.counters.unreadable += result.rejected
         self._arm(now)
         return result
 
+    def _has_room(self, count: int, who: Principal) -> bool:
+        together = self.waiting + count
+        if together <= WAITING_MAX // 2 or who.role is not Role.AGENT:
+            return together <= WAITING_MAX
+        own = sum(len(line.waiting) for line in self._lines.values() if line.source == who.token_id)
+        return together <= WAITING_MAX and own + count <= WAITING_MAX // 2
+
     def hear_due(self) -> None:
-        """Hear what has waited long enough, and come back for the rest."""
+        """Hear what has waited long enough, in turns, and come back for the rest."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -173,18 +186,24 @@ class OtlpReceiver:
         if self._hub.inbox.waiting > WAITING_MAX // 2:
             self._timer = asyncio.get_running_loop().call_later(AGAIN_AFTER, self.hear_due, context=Context())
             return
-        due: dict[str, float] = {}
-        while self._due and self._due[0][0] <= now:
-            _, agent_id, ended = self._due.popleft()
-            due[agent_id] = max(ended, due.get(agent_id, 0.0))
         by_source: dict[str, list[Signal]] = {}  # Each token pays for its own.
-        for agent_id, ended in due.items():
-            if signals := self._release(agent_id, ended):
+        room = TURN
+        while self._due and self._due[0][0] <= now and room > 0:
+            due = self._due.popleft()
+            _, agent_id, ended = due
+            before = self.waiting
+            if signals := self._release(agent_id, ended, room):
                 by_source.setdefault(self._lines[agent_id].source, []).extend(signals)
+            if before - self.waiting == room:
+                self._due.appendleft(due)  # There may be more of it.
+            room -= before - self.waiting
         for source, signals in by_source.items():
             if not self._hub.hear(signals, source=source):
                 self._hub.counters.unreadable += len(signals)
-        self._arm(now)
+        if room > 0:
+            self._arm(now)
+        else:
+            self._timer = asyncio.get_running_loop().call_later(0, self.hear_due, context=Context())
 
     def hear_all(self) -> None:
         """Hear what waits now: the hub is about to stop."""
@@ -263,8 +282,8 @@ class OtlpReceiver:
             wait = max(LOOK_EVERY, self._due[0][0] - now)
             self._timer = asyncio.get_running_loop().call_later(wait, self.hear_due, context=Context())
 
-    def _release(self, agent_id: str, to: float) -> list[Signal]:
-        """What an agent did up to there, in order; first who it is, if that is news."""
+    def _release(self, agent_id: str, to: float, most: int | None = None) -> list[Signal]:
+        """What an agent did up to there, in order; first who it is, if that is news. Of so many calls at most."""
         line = self._lines.get(agent_id)
         signals: list[Signal] = []
         if line is None:
@@ -274,7 +293,7 @@ class OtlpReceiver:
         unheard = agent is not None and not agent.beatless and agent.health in GONE
         role, task_id = (None, None) if agent is None else (agent.role, agent.task_id)
         introduced = agent is not None
-        for call in self._waited(line, to):
+        for call in self._waited(line, to, most):
             if unheard or f"{call.key} {call.tool}" in self._inner:
                 continue
             if call.inside:
@@ -289,12 +308,13 @@ class OtlpReceiver:
             signals.append(call.signal(call.ended - line.ahead))
         return signals
 
-    def _waited(self, line: _Line, to: float) -> list[OtlpCall]:
+    def _waited(self, line: _Line, to: float, most: int | None) -> list[OtlpCall]:
         """The calls that ended up to there, in order; they wait no longer."""
         if not line.in_order:
             line.waiting.sort(key=otlp.in_order)
             line.in_order = True
         count = bisect_right(line.waiting, to, key=_ended)
+        count = count if most is None else min(count, most)
         calls, line.waiting = line.waiting[:count], line.waiting[count:]
         self.waiting -= count
         return calls

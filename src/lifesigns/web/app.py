@@ -87,6 +87,9 @@ MSGPACK: Final = b"application/msgpack"
 HEAD_COSTS: Final = 50e-6
 """Seconds that a request takes before it is known whose it is, and that its answer takes: nobody measures these."""
 
+JSON_MAX: Final = 512 * 1024
+"""Bytes of what an agent says that is read in one go, while all others wait: twenty milliseconds at worst."""
+
 REFUSED_AFTER: Final = 0.5
 """Seconds after which an agent's token that asks too much is told so: who does not listen asks again at once, and to refuse costs
 nearly as much as to answer."""
@@ -241,7 +244,9 @@ class Web:
         query = _query(call.query, scope["query_string"]) if call.query is not NoQuery else None
         body = None
         if call.body is not None:
-            raw = await read_body(headers, receive, site.limits.body_bytes, self._count_bytes(principal))
+            raw = await read_body(
+                headers, receive, self._body_max(call, principal), self._count_bytes(principal)
+            )
             body = raw if call.body is bytes else _read_body(raw, call.body)
         return await call.handle(Request(service, principal, path, query, body, scope, site))
 
@@ -261,6 +266,11 @@ class Web:
                     one.agent_id for one in (named if isinstance(named, list) else [named]) if one.agent_id
                 ]
         self.service.token_watch.note_refused(bearer, names)
+
+    def _body_max(self, call: Route, principal: Principal | None) -> int:
+        whole = self.site.limits.body_bytes
+        is_agent = principal is not None and principal.role is Role.AGENT
+        return min(whole, JSON_MAX) if is_agent and not (call.body is bytes or call.large) else whole
 
     def _count_bytes(self, principal: Principal | None) -> CountBytes | None:
         if principal is None or principal.role is not Role.AGENT:

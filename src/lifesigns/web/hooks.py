@@ -61,6 +61,7 @@ def _row(program: str, about: str) -> Route:
         dict[str, Any],
         query=OriginQuery,
         body=HookEvent,
+        large=True,
         also={400: "the event cannot be read", 403: "the token is not for the agents of this program"},
     )
 

@@ -98,6 +98,8 @@ class Route(msgspec.Struct, frozen=True):
     query: type[msgspec.Struct] = NoQuery
     body: Any = None
     """The type of the request's JSON; `bytes` if the handler reads it itself."""
+    large: bool = False
+    """Whether that JSON may be as large as a batch also of an agent: its type reads no more of it than is quick."""
     status: int = 200
     content_types: tuple[str, ...] = ("application/json",)
     """Possible types of the answer."""

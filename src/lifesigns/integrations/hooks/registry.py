@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -45,6 +46,7 @@ from lifesigns.integrations.hooks.sessions import Session, Speaker, begin, regis
 from lifesigns.integrations.hooks.transcripts import Transcript, transcript
 
 SESSIONS_MAX: Final = 1000
+"""When there are more, the token that has most of them loses its oldest, and nobody else does: a forgotten session looks silent."""
 LOOK_EVERY: Final = 1.0
 STOPPED_AFTER: Final = 3.0
 """Seconds without an event after a program was told to stop: then it has stopped. It does not say so itself."""
@@ -56,9 +58,12 @@ FILE: Final = "sessions.json"
 SLOW: Final = "slow"
 """Where the client notes that the hub did not answer in time."""
 FILE_MAX: Final = 4 * 1024 * 1024
-
+"""Bytes of all sessions, as they are written down. Beyond that it is as with `SESSIONS_MAX`."""
 
 END: Final = HookEvent(session_id="", hook_event_name="SessionEnd", reason="its process ended at rest")
+
+_Key = tuple[str, str]
+"""Of a session: its program, and its id there."""
 
 log: Final = logging.getLogger("lifesigns.hooks")
 
@@ -77,7 +82,7 @@ class HookSessions:
         self._home = home
         self._commits_count = commits_count
         self._host = socket.gethostname()
-        self._sessions: dict[tuple[str, str], Session] = {}
+        self._sessions: dict[_Key, Session] = {}
         self._transcripts: dict[tuple[str, str], Transcript | None] = {}
         self._breakers = ToolBreakers()
         self._beaten: dict[str, float] = {}
@@ -348,10 +353,18 @@ class HookSessions:
         if self._sessions.get(key) is session:
             return False
         while len(self._sessions) >= SESSIONS_MAX:
-            self._forget(next(iter(self._sessions.values())))
+            self._forget(self._sessions[self._oldest_of_greediest(dict.fromkeys(self._sessions, 1))])
         self._sessions[key] = session
         self._changed = True
         return True
+
+    def _oldest_of_greediest(self, sizes: Mapping[_Key, int]) -> _Key:
+        """The first session, as they began, of the token whose sessions have most of this."""
+        by_source = Counter[str]()
+        for key, size in sizes.items():
+            by_source[self._sessions[key].source] += size
+        (greediest, _), *_ = by_source.most_common(1)
+        return next(key for key in self._sessions if self._sessions[key].source == greediest)
 
     def _mapped(self, session: Session, event: HookEvent) -> list[Signal]:
         """What the event says; a subagent that is new is announced before."""
@@ -385,8 +398,8 @@ class HookSessions:
         """Write the sessions down, one writing after the other: an older one must not replace a newer."""
         async with self._keeping:
             if self._changed and self._folder is not None:
+                written = self._written()
                 self._changed = False
-                written = msgspec.json.encode(list(self._sessions.values()))
                 try:
                     await asyncio.to_thread(write_whole, self._folder / FILE, written)
                 except OSError as error:
@@ -394,6 +407,14 @@ class HookSessions:
                     log.warning(
                         "sessions are not written down: %s", error, extra={"action": "hooks_not_kept"}
                     )
+
+    def _written(self) -> bytes:
+        written = {key: msgspec.json.encode(session) for key, session in self._sessions.items()}
+        while sum(map(len, written.values())) + len(written) + 1 > FILE_MAX:
+            key = self._oldest_of_greediest({key: len(text) for key, text in written.items()})
+            self._forget(self._sessions[key])
+            del written[key]
+        return b"[%s]" % b",".join(written.values())
 
     def _recall(self) -> None:
         if self._folder is None:
