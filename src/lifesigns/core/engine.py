@@ -258,11 +258,12 @@ class Engine:
                     self._watching.follow_up(agent, now)
             except Exception as error:  # noqa: BLE001 -- a bug of ours costs one agent, not the fleet
                 self._poison(agent_signal.agent_id, error, now)
-        if self._deadlines.next_at <= now:
+        if (next_at := self._deadlines.next_at) <= now:
             self._run_due(now)
+            next_at = self._deadlines.next_at
         if self._tick_at == NEVER and self._agents:
             self._tick_at = now + self._context.limits.tick_every
-        self._look_again()
+        self._look_at = next_at if next_at < self._tick_at else self._tick_at  # As `_look_again`.
 
     def _hear_of_the_world(self, signal: Signal, now: float) -> None:
         if isinstance(signal, CanaryReturned):

@@ -14,6 +14,7 @@ import asyncio
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from contextvars import Context
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -107,30 +108,15 @@ class _Recent:
     def __len__(self) -> int:
         return len(self._newer) + len(self._older)
 
-    def add(self, key: str) -> None:
-        if len(self._newer) >= REMEMBERED_MIN:
-            self._older, self._newer = self._newer, set()
-        self._newer.add(key)
+    def has_any(self, keys: AbstractSet[str]) -> bool:
+        return not (keys.isdisjoint(self._newer) and keys.isdisjoint(self._older))
 
-    def take(self, calls: Sequence[OtlpCall]) -> Sequence[OtlpCall]:
-        """Those whose key was not known; now it is."""
-        keys = {call.key for call in calls}
-        known = len(keys) < len(calls) or not (keys.isdisjoint(self._newer) and keys.isdisjoint(self._older))
-        if known or len(keys) > REMEMBERED_MIN:
-            return self._take_each(calls)
+    def add(self, keys: AbstractSet[str]) -> None:
+        """Add some, at most as many as are remembered."""
         if len(self._newer) + len(keys) > REMEMBERED_MIN:
-            self._older, self._newer = self._newer, keys
+            self._older, self._newer = self._newer, set(keys)
         else:
             self._newer |= keys
-        return calls
-
-    def _take_each(self, calls: Iterable[OtlpCall]) -> Sequence[OtlpCall]:
-        new = []
-        for call in calls:
-            if call.key not in self:
-                self.add(call.key)
-                new.append(call)
-        return new
 
 
 class OtlpReceiver:
@@ -237,8 +223,21 @@ class OtlpReceiver:
                 )
                 own = near
             result.taken += len(own)
-            if news := self._told.take(own):
+            if news := self._not_told(own):
                 self._wait(agent_id, news, who, now)
+
+    def _not_told(self, calls: Sequence[OtlpCall]) -> Sequence[OtlpCall]:
+        """Without those that were told before; from now on all are. Nearly always none was, and all are looked up at once."""
+        keys = {call.key for call in calls}
+        if len(keys) == len(calls) <= REMEMBERED_MIN and not self._told.has_any(keys):
+            self._told.add(keys)
+            return calls
+        news = []
+        for call in calls:
+            if call.key not in self._told:
+                self._told.add({call.key})
+                news.append(call)
+        return news
 
     def _wait(self, agent_id: str, calls: Sequence[OtlpCall], who: Principal, now: float) -> None:
         line = self._lines.get(agent_id)
@@ -293,21 +292,32 @@ class OtlpReceiver:
         unheard = agent is not None and not agent.beatless and agent.health in GONE
         role, task_id = (None, None) if agent is None else (agent.role, agent.task_id)
         introduced = agent is not None
-        for call in self._waited(line, to):
-            if unheard or f"{call.key} {call.tool}" in self._inner:
-                continue
-            if call.inside:
-                self._inner.add(call.inside)
-            said = call.who
-            if not introduced or (said.role or role) != role or (said.task_id or task_id) != task_id:
-                introduced, role, task_id = True, said.role or role, said.task_id or task_id
-                signals.append(_introduction(said, line.source))
+        calls, said = self._waited(line, to), None
+        for call in () if unheard else self._seen_once(calls):
+            if call.who is not said:  # Mostly it is the very same.
+                said = call.who
+                if not introduced or (said.role or role) != role or (said.task_id or task_id) != task_id:
+                    introduced, role, task_id = True, said.role or role, said.task_id or task_id
+                    signals.append(_introduction(said, line.source))
             if call.ended < line.heard_to:
                 signals.append(call.without_evidence().signal_at(line.heard_to - line.ahead))
             else:
                 line.heard_to = call.ended
                 signals.append(call.signal_at(call.ended - line.ahead) if line.ahead else call.signal)
         return signals
+
+    def _seen_once(self, calls: Sequence[OtlpCall]) -> Sequence[OtlpCall]:
+        """Without those that were heard from inside of their span: two instrumentations see one call."""
+        keys, inside = {call.own_key for call in calls}, {call.inside for call in calls}
+        if keys.isdisjoint(inside) and not self._inner.has_any(keys):
+            self._inner.add(inside)
+            return calls
+        once = []
+        for call in calls:
+            if call.own_key not in self._inner:
+                self._inner.add({call.inside})
+                once.append(call)
+        return once
 
     def _waited(self, line: _Line, to: float) -> list[OtlpCall]:
         """The calls that ended up to there, in order; they wait no longer."""

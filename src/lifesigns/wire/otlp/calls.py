@@ -50,6 +50,11 @@ class OtlpCall(Struct, gc=False):
     inside: str = ""
     """The key of the same call, if the span round this one is told too: two instrumentations see one call."""
 
+    @property
+    def own_key(self) -> str:
+        """What `inside` of a call says, if this is the span round it."""
+        return f"{self.key} {self.tool}"
+
     def signal_at(self, ended_at: float) -> Told:
         """Its signal, if it ended at this moment of the engine's clock."""
         signal = self.signal

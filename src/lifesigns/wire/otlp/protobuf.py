@@ -24,6 +24,7 @@ _Attribute = tuple[str, Any]
 _UNREAD: Final[_Attribute] = ("", None)
 
 _ids: Final = struct.Struct("<H16sH8sH8s").unpack_from
+_times: Final = struct.Struct("<BQBQ").unpack_from
 _u64: Final = struct.Struct("<Q").unpack_from
 _u32: Final = struct.Struct("<I").unpack_from
 _double: Final = struct.Struct("<d").unpack_from
@@ -37,12 +38,12 @@ class Wanted:
 
     def __init__(self, marks: Iterable[str], names: Iterable[str]) -> None:
         self.marks = tuple(mark.encode() for mark in marks)
-        self.names: frozenset[bytes] | None = frozenset(name.encode() for name in names)
+        self.names = {name.encode(): name for name in names}
+        """None of them: all."""
         self.remembered: dict[bytes, _Attribute] = {}
 
 
 EVERYTHING: Final = Wanted(("",), ())
-EVERYTHING.names = None
 
 
 def read_protobuf(raw: bytes, kind: Kind, wanted: Wanted = EVERYTHING) -> Batch:
@@ -107,7 +108,11 @@ def _span(raw: bytes, resource: Attributes, wanted: Wanted) -> Record:  # noqa: 
                 parent_id, pos = parent.hex(), 38
     while pos < end:
         tag = raw[pos]
-        if tag == 0x39:
+        if tag == 0x39 and pos + 18 <= end and raw[pos + 9] == 0x41:
+            _, first, _, last = _times(raw, pos)
+            started, ended = first * NANO, last * NANO
+            pos += 18
+        elif tag == 0x39:
             started = _u64(raw, pos + 1)[0] * NANO
             pos += 9
         elif tag == 0x41:
@@ -199,11 +204,20 @@ def _attributes_in(raw: bytes, place: int) -> dict[str, Any]:
 
 def _attribute(raw: bytes, wanted: Wanted) -> _Attribute:
     """Its key and its value; `_UNREAD` if nobody wants it."""
-    names = wanted.names
-    if names is not None and raw[:1] == b"\x0a" and raw[1:2] < b"\x80" and raw[2 : 2 + raw[1]] not in names:
-        pair = _UNREAD
-    else:
-        pair = _plain(raw) or _key_value(raw, 0)
+    pair = None
+    if (
+        len(raw) > 6 and raw[0] == 0x0A and raw[1] < 0x80
+    ):  # As nearly all are: first the key, and it is short.
+        stop = 2 + raw[1]
+        key = raw[2:stop]
+        if key in wanted.names:
+            pair = _plain(wanted.names[key], raw, stop)
+        elif wanted.names:
+            pair = _UNREAD
+        else:
+            pair = _plain(key.decode("utf-8", "replace"), raw, stop)
+    if pair is None:
+        pair = _key_value(raw, 0)
     if len(raw) <= _REMEMBERED_BYTES_MAX and type(pair[1]) is not int:
         if len(wanted.remembered) >= _REMEMBERED_MAX:
             wanted.remembered.clear()
@@ -211,12 +225,12 @@ def _attribute(raw: bytes, wanted: Wanted) -> _Attribute:
     return pair
 
 
-def _plain(raw: bytes) -> tuple[str, str | int] | None:
-    """An attribute that is a text or a number, written in the order of its fields: as nearly all are."""
+def _plain(key: str, raw: bytes, pos: int) -> tuple[str, str | int] | None:
+    """An attribute that is a text or a number, written as nearly all are; its value begins here."""
     end = len(raw)
-    if end < 6 or raw[0] != 0x0A or raw[1] >= 0x80 or (pos := 2 + raw[1]) + 4 > end or raw[pos] != 0x12:
+    if pos + 4 > end or raw[pos] != 0x12:
         return None
-    key, size, pos = raw[2:pos], raw[pos + 1], pos + 2
+    size, pos = raw[pos + 1], pos + 2
     if size >= 0x80:
         size, pos = _varint(raw, pos - 1)
     if size < 2 or pos + size != end:
@@ -225,8 +239,8 @@ def _plain(raw: bytes) -> tuple[str, str | int] | None:
     if value >= 0x80:
         value, pos = _varint(raw, pos - 1)
     if tag == 0x0A and pos + value == end:
-        return key.decode("utf-8", "replace"), raw[pos:].decode("utf-8", "replace")
-    return (key.decode("utf-8", "replace"), value) if tag == 0x18 and pos == end and value < 1 << 63 else None
+        return key, raw[pos:].decode("utf-8", "replace")
+    return (key, value) if tag == 0x18 and pos == end and value < 1 << 63 else None
 
 
 def _key_value(raw: bytes, depth: int) -> tuple[str, Any]:
