@@ -73,6 +73,8 @@ class ScriptedModel:
 
     scripts: Mapping[str, Sequence[Step]]
     requests: list[dict[str, Any]] = field(default_factory=list)
+    asked_at: list[float] = field(default_factory=list)
+    """When each request came, by `time.perf_counter`."""
     url: str = ""
 
     def told(self, text: str) -> bool:
@@ -136,6 +138,7 @@ def scripted_model(scripts: Mapping[str, Sequence[Step]]) -> Iterator[ScriptedMo
                 self._answer(200, b'{"input_tokens": 1000}', "application/json")
                 return
             body = json.loads(raw or b"{}")
+            model.asked_at.append(time.perf_counter())
             model.requests.append(body)
             step = model.next_step(body)
             if isinstance(step, Refuse):

@@ -5,15 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lifesigns.core.detectors.call_history import NO_ARGS
 from lifesigns.core.signals import TOKENS_ONLY, ActivitySeen, ModelFinished, Signal, ToolFinished
 from lifesigns.hub.otlp_receiver import AGENT_ID, ROLE, TASK_ID
-from lifesigns.wire.otlp import Calls, Identities, Kind, OtlpCall, calls_of, read_json, read_protobuf
+from lifesigns.wire.otlp import (
+    Calls,
+    Identities,
+    Kind,
+    OtlpCall,
+    calls_of,
+    read_json,
+    read_protobuf,
+    wanted_by,
+)
+from lifesigns.wire.otlp.conventions import NAMES
 from lifesigns.wire.otlp.identity import as_id
 from tests.wire import otlp_requests as r
 
 IDENTITIES = Identities(AGENT_ID, TASK_ID, ROLE)
+WANTED = wanted_by(IDENTITIES)
 CLAUDE = {"service.name": "claude-code", "session.id": "s-1"}
 CODEX = {"service.name": "codex-cli"}
 
@@ -21,24 +34,54 @@ CODEX = {"service.name": "codex-cli"}
 def calls_in(*spans: dict[str, Any], resource: dict[str, Any] | None = None) -> Calls:
     """What these spans say, in whichever form they come."""
     request = r.traces(spans, resource)
-    calls = calls_of(read_protobuf(request.SerializeToString(), Kind.TRACES), Kind.TRACES, IDENTITIES)
+    raw = request.SerializeToString()
+    calls = calls_of(read_protobuf(raw, Kind.TRACES), Kind.TRACES, IDENTITIES)
     assert calls == calls_of(read_json(r.as_json(request), Kind.TRACES), Kind.TRACES, IDENTITIES)
+    assert calls == calls_of(read_protobuf(raw, Kind.TRACES, WANTED), Kind.TRACES, IDENTITIES)
     return calls
 
 
-def call_in(attributes: dict[str, Any], **more: Any) -> OtlpCall:
-    (call,) = calls_in(r.span(attributes, **more)).found
-    return call
-
-
 def signal_of(attributes: dict[str, Any], **more: Any) -> Signal:
-    return call_in(attributes, **more).signal(12.0)
+    (call,) = calls_in(r.span(attributes, **more)).found
+    return call.signal_at(12.0)
+
+
+def tool_in(attributes: dict[str, Any], **more: Any) -> ToolFinished:
+    signal = signal_of(attributes, **more)
+    assert isinstance(signal, ToolFinished)
+    return signal
 
 
 def event_of(attributes: dict[str, Any], resource: dict[str, Any], body: str | None = None) -> Signal:
     request = r.logs([attributes], resource, body=body)
     (call,) = calls_of(read_protobuf(request.SerializeToString(), Kind.LOGS), Kind.LOGS, IDENTITIES).found
-    return call.signal(12.0)
+    return call.signal_at(12.0)
+
+
+VALUES = [
+    "execute_tool",
+    "chat",
+    "TOOL",
+    "LLM",
+    "false",
+    "ShellError",
+    "read",
+    '{"a": 1}',
+    "Output:\n",
+    429,
+    1200,
+    0,
+    2.5,
+    True,
+    False,
+]
+said = st.dictionaries(
+    st.sampled_from(
+        sorted(NAMES | IDENTITIES.names | {"event.name", "http.route", "gen_ai.agent.id", "service.name"})
+    ),
+    st.sampled_from(VALUES),
+    max_size=8,
+)
 
 
 # --- tool calls ---------------------------------------------------------------------------------------
@@ -84,19 +127,19 @@ def test_a_tool_call_is_the_same_in_every_convention(attributes: dict[str, Any])
 
 
 def test_other_arguments_are_another_call_and_results_are_compared_without_what_is_volatile() -> None:
-    one, other = call_in(GENAI), call_in(GENAI | {"gen_ai.tool.call.arguments": '{"path": "/b", "n": 1}'})
+    one, other = tool_in(GENAI), tool_in(GENAI | {"gen_ai.tool.call.arguments": '{"path": "/b", "n": 1}'})
     assert one.args_digest != other.args_digest
-    took = [call_in(GENAI | {"gen_ai.tool.call.result": f"ok, took {n} ms"}).result_digest for n in (12, 340)]
+    took = [tool_in(GENAI | {"gen_ai.tool.call.result": f"ok, took {n} ms"}).result_digest for n in (12, 340)]
     assert took[0] == took[1] != one.result_digest
 
 
 def test_a_tool_without_a_name_goes_by_its_span() -> None:
-    call = call_in({"gen_ai.operation.name": "execute_tool"}, name="execute_tool read")
+    call = tool_in({"gen_ai.operation.name": "execute_tool"}, name="execute_tool read")
     assert (call.tool, call.call_id) == ("read", "0000000000000001")
 
 
 def test_arguments_that_are_not_told_were_left_out() -> None:
-    assert call_in({"gen_ai.operation.name": "execute_tool"}).args_digest == NO_ARGS
+    assert tool_in({"gen_ai.operation.name": "execute_tool"}).args_digest == NO_ARGS
 
 
 @pytest.mark.parametrize(
@@ -122,7 +165,7 @@ def test_a_failed_span_is_a_failed_call(more: dict[str, Any], error: str, kind: 
 
 
 def test_the_type_of_an_error_is_an_attribute_in_the_newer_conventions() -> None:
-    assert call_in(GENAI | {"error.type": "timeout"}, error="").error_kind == "timeout"
+    assert tool_in(GENAI | {"error.type": "timeout"}, error="").error_kind == "timeout"
 
 
 # --- model calls --------------------------------------------------------------------------------------
@@ -173,7 +216,9 @@ def test_what_is_no_number_of_tokens_is_none(tokens: float) -> None:
     """Only protobuf has words for these."""
     raw = r.traces([r.span({"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": tokens})])
     batch = read_protobuf(raw.SerializeToString(), Kind.TRACES)
-    assert calls_of(batch, Kind.TRACES, IDENTITIES).found[0].tokens_in == 0
+    signal = calls_of(batch, Kind.TRACES, IDENTITIES).found[0].signal
+    assert isinstance(signal, ModelFinished)
+    assert signal.tokens_in == 0
 
 
 def test_embeddings_use_tokens_and_are_no_thought() -> None:
@@ -393,7 +438,7 @@ def test_equal_calls_of_different_runs_of_a_service_are_no_repetition() -> None:
 
     def digests(parent: int, resource: dict[str, Any]) -> set[str]:
         spans = [r.tool(n, trace=n, parent=parent) for n in (1, 2)]
-        return {call.args_digest for call in calls_in(*spans, resource=resource).found}
+        return {args_digest(call) for call in calls_in(*spans, resource=resource).found}
 
     assert len(digests(9, {"service.name": "web"})) == 2
     assert len(digests(0, {"service.name": "web"})) == 1
@@ -407,9 +452,25 @@ def test_equal_calls_of_two_processes_of_a_service_are_no_repetition() -> None:
         for name in "ab"
     )
     assert one.who.agent_id == other.who.agent_id == "web"
-    assert one.args_digest != other.args_digest
+    assert args_digest(one) != args_digest(other)
+
+
+def args_digest(call: OtlpCall) -> str:
+    assert isinstance(call.signal, ToolFinished)
+    return call.signal.args_digest
 
 
 def test_calls_come_in_the_order_of_their_ends() -> None:
     spans = [r.tool(n, at=r.EPOCH - n) for n in range(1, 5)]
-    assert [call.call_id[-1] for call in calls_in(*spans).found] == ["4", "3", "2", "1"]
+    assert [call.key[-1] for call in calls_in(*spans).found] == ["4", "3", "2", "1"]
+
+
+@given(
+    st.lists(
+        st.builds(r.span, said, name=st.sampled_from(["read", "claude_code.tool", "execute_tool read"])),
+        max_size=3,
+    )
+)
+def test_what_is_not_read_of_a_span_says_nothing(spans: list[dict[str, Any]]) -> None:
+    """Whatever attributes it has, and in whichever words: `calls_in` reads all of them, and only those that are wanted."""
+    calls_in(*spans)

@@ -176,13 +176,15 @@ class Work:
         call = self.calls.pop(call_id, None)
         if call_id not in NAMELESS:
             self.ended[call_id] = now
-            while len(self.ended) > ENDED_MAX:
-                oldest, ended_at = next(iter(self.ended.items()))
-                if now - ended_at < LATE_BEGINNING and len(self.ended) <= CALLS_MAX:
+            ended = self.ended
+            while len(ended) > ENDED_MAX:
+                oldest = next(iter(ended))
+                if now - ended[oldest] < LATE_BEGINNING and len(ended) <= CALLS_MAX:
                     break  # Calls that waited for us end all at once, and a start of theirs may still come again.
-                del self.ended[oldest]
-                self.closed.pop(oldest, None)
-                self.again.pop(oldest, None)
+                del ended[oldest]
+                if self.closed or self.again:
+                    self.closed.pop(oldest, None)
+                    self.again.pop(oldest, None)
             if call is not None:
                 self.closed[call_id] = None
         if call is not None and (took := now - call.started_at - call.unheard) >= LONG_CALL:

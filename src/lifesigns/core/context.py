@@ -85,7 +85,7 @@ class EngineContext:
         self.tasks = Tasks(self.outbox, self.awareness, self.judge)
 
     def policy(self, agent: Agent) -> Policy:
-        return self.book[agent.policy_no]
+        return self.book.policies[agent.policy_no]
 
     def look_up_policy(self, agent: Agent, now: float) -> None:
         """Look the agent's policy up again. The values it asked for may be impossible under another role or configuration."""

@@ -58,6 +58,13 @@ _VOLATILE_FIELD: Final = re.compile(
     r"|attempts?|percent(?:age)?|port|line(?:no|_number)?",
 )
 _DIGIT: Final = re.compile(r"[0-9]|/tmp/tmp")
+_NEAR_A_DIGIT: Final = re.compile(
+    r"[0-9](?:\ ?[%dhmnsuµ]|[:x-]|[0-9a-fA-F]{7}"
+    r"|(?<=[:=].)|(?<=[ =:#][ =:#].)|(?<=(?:id|rt|ne|es|pt|ts|ry)[ =:#].))"
+)
+_LONG_ID: Final = re.compile(r"[a-fA-F_-](?:(?<=[_-])[0-9A-Za-z]{16}|(?<=[a-fA-F])[0-9a-fA-F]{7})")
+"""What every volatile part has in it, but for the paths. Looked for first: each begins with a class of signs, to which the machine
+jumps, where `_VOLATILE` tries all its branches at every sign. Half of all short results have nothing volatile in them."""
 
 
 def digest(value: object, *, exact: bool = False) -> str:
@@ -81,7 +88,16 @@ def digest(value: object, *, exact: bool = False) -> str:
 
 def steady(text: str) -> str:
     """A text without what changes from time to time and means nothing."""
-    return _VOLATILE.sub("~", text) if _DIGIT.search(text) else text
+    return _VOLATILE.sub("~", text) if _DIGIT.search(text) and _may_be_volatile(text) else text
+
+
+def _may_be_volatile(text: str) -> bool:
+    return (
+        _NEAR_A_DIGIT.search(text) is not None
+        or _LONG_ID.search(text) is not None
+        or "/tmp/" in text  # noqa: S108 -- a text that is looked for, no place
+        or "/var/folders/" in text
+    )
 
 
 def fingerprint(text: str) -> str:

@@ -28,6 +28,7 @@ and notes the beat. Its deadline stays where it is; when it falls due, `_later` 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, cast
 
 from msgspec.structs import replace
 
@@ -48,6 +49,7 @@ from lifesigns.core.policy import FleetPolicy, Policy
 from lifesigns.core.profiles import FIRST, PolicyBook
 from lifesigns.core.quotas import Quota
 from lifesigns.core.signals import (
+    AgentSignal,
     Beat,
     CanaryReturned,
     GroupReleased,
@@ -57,6 +59,8 @@ from lifesigns.core.signals import (
     Signal,
 )
 from lifesigns.core.watching import Watching
+
+_ABOUT_NO_AGENT: Final = frozenset({CanaryReturned, PathLost, PathRestored, GroupReleased})
 
 
 class Engine:
@@ -245,6 +249,26 @@ class Engine:
     # --- hearing --------------------------------------------------------------------------------------
 
     def _hear_closely(self, signal: Signal, now: float) -> None:
+        if type(signal) in _ABOUT_NO_AGENT:  # Faster than to ask for an instance of a struct.
+            self._hear_of_the_world(signal, now)
+        else:
+            agent_signal = cast("AgentSignal | Beat", signal)
+            try:
+                agent = self._handlers.hear(agent_signal, now)
+                if isinstance(signal, Report) and agent_signal.agent_id in self._agents:
+                    self._changes.agents[agent_signal.agent_id] = None
+                if agent is not None:
+                    self._watching.follow_up(agent, now)
+            except Exception as error:  # noqa: BLE001 -- a bug of ours costs one agent, not the fleet
+                self._poison(agent_signal.agent_id, error, now)
+        if (next_at := self._deadlines.next_at) <= now:
+            self._run_due(now)
+            next_at = self._deadlines.next_at
+        if self._tick_at == NEVER and self._agents:
+            self._tick_at = now + self._context.limits.tick_every
+        self._look_at = next_at if next_at < self._tick_at else self._tick_at  # As `_look_again`.
+
+    def _hear_of_the_world(self, signal: Signal, now: float) -> None:
         if isinstance(signal, CanaryReturned):
             self._canary.returned(signal.seq, now)
         elif isinstance(signal, PathLost):
@@ -254,20 +278,6 @@ class Engine:
         elif isinstance(signal, GroupReleased):
             self._context.fleet.release(signal.group, signal.by or "a person", now, self._outbox)
             self._changes.fleet = True
-        else:
-            try:
-                agent = self._handlers.hear(signal, now)
-                if isinstance(signal, Report) and signal.agent_id in self._agents:
-                    self._changes.agents[signal.agent_id] = None
-                if agent is not None:
-                    self._watching.follow_up(agent, now)
-            except Exception as error:  # noqa: BLE001 -- a bug of ours costs one agent, not the fleet
-                self._poison(signal.agent_id, error, now)
-        if self._deadlines.next_at <= now:
-            self._run_due(now)
-        if self._tick_at == NEVER and self._agents:
-            self._tick_at = now + self._context.limits.tick_every
-        self._look_again()
 
     # --- growing older ----------------------------------------------------------------------------------
 

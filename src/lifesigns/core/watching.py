@@ -116,16 +116,16 @@ class Watching:
 
     def follow_up(self, agent: Agent, now: float) -> None:
         """Follow up on a signal: it may have caused a case on the ladder, a respawn or earlier deadlines."""
-        policy = self._context.policy(agent)
         if agent.beatless and agent.doing_until == NEVER and agent.trend is None and _is_well(agent):
             pass  # Others tell of it afterwards: it cannot stall, and the moment at which it is forgotten only moves away.
         elif not (agent.calm and _is_calm(agent)):
+            policy = self._context.policy(agent)
             self._context.failures.review(agent, now)
             self._context.ladder.review(agent, policy.ladder, now)
             self._context.intervals.review(agent, policy.silence, now)
             self._context.rebalancing.review(agent, now)
             self.arm(agent, now)
-        elif agent.other_at > now + stall.soonest(policy.stall):
+        elif agent.other_at > now + stall.soonest(self._context.policy(agent).stall):
             self.arm(agent, now)
         elif (declared_at := self._declared_at(agent)) < agent.other_at:
             # Any other stall that begins now falls due after the armed deadline, which will find it.
@@ -155,7 +155,7 @@ class Watching:
         if self._absent_at(agent) <= at:
             self._context.fleet.lose(agent, at, self._context.outbox)
         if agent.work is not None:
-            self.judge_stall(agent, policy, at)
+            self.judge_stall(agent, at)
         if agent.slowing:
             agent.slowing = False
             if agent.trend is None and forecast.is_slow(agent.interval, policy):
@@ -225,14 +225,15 @@ class Watching:
             if agent.work is not None:
                 agent.work.since = at
 
-    def judge_stall(self, agent: Agent, policy: Policy, at: float) -> None:
+    def judge_stall(self, agent: Agent, at: float) -> None:
         """Bring the stall findings in line with what holds now. While blind we cannot tell which agent stands still, nor
         whether one does of which nothing at all is heard."""
         if agent.beatless and not agent.findings:
             return  # Others tell of it afterwards: it cannot stall.
         if self._context.awareness.blind_to(agent) or agent.finding(Kind.SILENCE) is not None:
             return
-        held, _ = stall.examine(agent, policy.stall, self._context.awareness.due, at)
+        policy = self._context.policy(agent).stall
+        held, _ = stall.examine(agent, policy, self._context.awareness.due, at)
         if not held and not agent.findings:
             return  # The usual case: nothing holds, and nothing is to be cleared.
         by_kind = {finding.kind: finding for finding in held}

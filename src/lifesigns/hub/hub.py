@@ -356,15 +356,19 @@ class Hub:
             self._queue_effects(effects)
 
     def _hear_each(self, delivery: Delivery) -> None:
-        at, reports = delivery.at, 0
+        at, reports, noted = delivery.at, 0, ""
         if at >= self.engine.wake_at():
             self._run_due_before(at)
         for signal in delivery.signals:
             effects = self.engine.hear(signal, at)
             if isinstance(signal, Report):
                 reports += 1
-                self._note_change(signal, at)
-                self.ledger.note_report(signal)
+                agent_id = getattr(signal, "agent_id", "")
+                if agent_id and agent_id is not noted:  # What comes together is mostly of one agent.
+                    noted = agent_id
+                    self.changes.note(agent_id, at)
+                if self.ledger.has_any_of(agent_id):
+                    self.ledger.note_report(signal)
             else:
                 self.last_beats[signal.agent_id] = SingleBeat(signal, at)
             if effects:

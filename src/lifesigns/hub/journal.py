@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 
@@ -44,6 +44,8 @@ QUIET_FOR: Final = 60.0
 
 WAITING_MAX: Final = 8
 """Chunks waiting for `take`. Beyond, the oldest is dropped."""
+
+_OF_PATHS: Final = frozenset({PathLost, PathRestored})
 
 _UNWRITABLE: Final = (msgspec.MsgspecError, OverflowError, ValueError, TypeError)
 
@@ -97,8 +99,8 @@ class Journal:
     def _write(self, at: float, signals: Sequence[Signal]) -> None:
         chunk, window, weight, written = self._chunk, self._window, 0, 0
         for signal in signals:
-            if isinstance(signal, PathLost | PathRestored):
-                chunk.report(signal)
+            if type(signal) in _OF_PATHS:
+                chunk.report(cast("Report", signal))
                 written += 1
                 continue
             track = self._sample[signal.agent_id]  # type: ignore[union-attr]
@@ -161,7 +163,7 @@ class Journal:
         admitted: list[Signal] = []
         for signal in signals:
             agent_id = getattr(signal, "agent_id", None)
-            if isinstance(signal, PathLost | PathRestored):
+            if type(signal) in _OF_PATHS:
                 admitted.append(signal)  # Whoever speaks by this path was not silent for a reason of its own.
                 continue
             if agent_id is None:

@@ -129,6 +129,10 @@ class OrderLedger:
         elif isinstance(report, OrderOutcome):
             self.settle(report.agent_id, report.order_id)
 
+    def has_any_of(self, agent_id: str) -> bool:
+        """Whether an order of this agent is open."""
+        return agent_id in self._open
+
     def settle(self, agent_id: str, order_id: str) -> OpenOrder | None:
         """End it. None if it was over before."""
         mine = self._open.get(agent_id, {})

@@ -13,12 +13,12 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from contextvars import Context
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Final
-
-from msgspec.structs import replace
 
 from lifesigns.core.health import Health
 from lifesigns.core.signals import ActivitySeen, AgentRegistered, Signal
@@ -111,10 +111,15 @@ class _Recent:
     def __len__(self) -> int:
         return len(self._newer) + len(self._older)
 
-    def add(self, key: str) -> None:
-        if len(self._newer) >= REMEMBERED_MIN:
-            self._older, self._newer = self._newer, set()
-        self._newer.add(key)
+    def has_any(self, keys: AbstractSet[str]) -> bool:
+        return not (keys.isdisjoint(self._newer) and keys.isdisjoint(self._older))
+
+    def add(self, keys: AbstractSet[str]) -> None:
+        """Add some, at most as many as are remembered."""
+        if len(self._newer) + len(keys) > REMEMBERED_MIN:
+            self._older, self._newer = self._newer, set(keys)
+        else:
+            self._newer |= keys
 
 
 class OtlpReceiver:
@@ -132,6 +137,7 @@ class OtlpReceiver:
         self._clock = clock
         self._receiver = receiver
         self._identities = identities or otlp.Identities(AGENT_ID, TASK_ID, ROLE)
+        self._wanted = otlp.wanted_by(self._identities)
         self._reorder_for = reorder_for
         self._lines: dict[str, _Line] = {}
         self._due: deque[tuple[float, str, float]] = deque()
@@ -144,15 +150,15 @@ class OtlpReceiver:
     async def take(self, raw: bytes, form: Form, kind: Kind, who: Principal) -> OtlpResult:
         """A request of an exporter. Raises `WireError` if it cannot be read, `InboxFull` and the like if it has to come again."""
         self._receiver.check_open()
-        read = otlp.read_protobuf if form is Form.PROTOBUF else otlp.read_json
 
         def decode() -> tuple[otlp.Batch, Calls]:
-            batch = read(raw, kind)
+            protobuf = form is Form.PROTOBUF
+            batch = otlp.read_protobuf(raw, kind, self._wanted) if protobuf else otlp.read_json(raw, kind)
             return batch, otlp.calls_of(batch, kind, self._identities)
 
         batch, calls = await self._receiver.read_beside(raw, decode, who.token_id)
         now = self._clock()
-        result = OtlpResult(len(batch.records) + batch.points)
+        result = OtlpResult(batch.count)
         if kind is Kind.METRICS:
             self._hear_life(batch, who)
             return result
@@ -219,40 +225,52 @@ class OtlpReceiver:
     # --- taking ---------------------------------------------------------------------------------------
 
     def _take_calls(self, calls: Iterable[OtlpCall], who: Principal, now: float, result: OtlpResult) -> None:
-        refused: dict[str, str | None] = {}
-        newest: dict[str, float] = {}
+        by_agent: dict[str, list[OtlpCall]] = {}
         for call in calls:
-            agent_id = call.who.agent_id
-            if agent_id not in refused:
-                refused[agent_id] = self._receiver.why_not(agent_id, who)
-            if (why := refused[agent_id]) is not None:
-                result.forbidden += 1
-                result.reject(1, why)
+            by_agent.setdefault(call.who.agent_id, []).append(call)
+        for agent_id, own in by_agent.items():
+            if (why := self._receiver.why_not(agent_id, who)) is not None:
+                result.forbidden += len(own)
+                result.reject(len(own), why)
                 continue
-            if abs(call.ended - now) > AWAY_MAX:
-                result.reject(1, "a record ended more than a day away from the hub's clock")
-                continue
-            result.taken += 1
-            if call.key in self._told:
-                continue
-            self._told.add(call.key)
-            newest[agent_id] = call.ended  # They come in order.
-            self._wait(call, who, now)
-        for agent_id, ended in newest.items():
-            self._due.append((now + self._reorder_for, agent_id, ended))
+            if (
+                abs(own[0].ended - now) > AWAY_MAX or abs(own[-1].ended - now) > AWAY_MAX
+            ):  # They come in order.
+                near = [call for call in own if abs(call.ended - now) <= AWAY_MAX]
+                result.reject(
+                    len(own) - len(near), "a record ended more than a day away from the hub's clock"
+                )
+                own = near
+            result.taken += len(own)
+            if news := self._not_told(own):
+                self._wait(agent_id, news, who, now)
 
-    def _wait(self, call: OtlpCall, who: Principal, now: float) -> None:
-        line = self._lines.get(call.who.agent_id)
+    def _not_told(self, calls: Sequence[OtlpCall]) -> Sequence[OtlpCall]:
+        """Without those that were told before; from now on all are. Nearly always none was, and all are looked up at once."""
+        keys = {call.key for call in calls}
+        if len(keys) == len(calls) <= REMEMBERED_MIN and not self._told.has_any(keys):
+            self._told.add(keys)
+            return calls
+        news = []
+        for call in calls:
+            if call.key not in self._told:
+                self._told.add({call.key})
+                news.append(call)
+        return news
+
+    def _wait(self, agent_id: str, calls: Sequence[OtlpCall], who: Principal, now: float) -> None:
+        line = self._lines.get(agent_id)
         if line is None:
             if len(self._lines) >= LINES_MAX:
                 self._forget_idle()
-            line = self._lines[call.who.agent_id] = _Line(who.token_id)
-        if call.ended - now > line.ahead:
-            line.ahead = call.ended - now
-        if line.waiting and otlp.in_order(call) < otlp.in_order(line.waiting[-1]):
+            line = self._lines[agent_id] = _Line(who.token_id)
+        ended = calls[-1].ended
+        line.ahead = max(line.ahead, ended - now)
+        if line.waiting and otlp.in_order(calls[0]) < otlp.in_order(line.waiting[-1]):
             line.in_order = False
-        line.waiting.append(call)
-        self.waiting += 1
+        line.waiting.extend(calls)
+        self.waiting += len(calls)
+        self._due.append((now + self._reorder_for, agent_id, ended))
 
     def _forget_idle(self) -> None:
         """Of agents of whom nothing waits. What comes of them later is taken as it comes."""
@@ -293,35 +311,43 @@ class OtlpReceiver:
         unheard = agent is not None and not agent.beatless and agent.health in GONE
         role, task_id = (None, None) if agent is None else (agent.role, agent.task_id)
         introduced = agent is not None
-        for call in self._waited(line, to, most):
-            if unheard or f"{call.key} {call.tool}" in self._inner:
-                continue
-            if call.inside:
-                self._inner.add(call.inside)
-            said = call.who
-            if not introduced or (said.role or role) != role or (said.task_id or task_id) != task_id:
-                introduced, role, task_id = True, said.role or role, said.task_id or task_id
-                signals.append(_introduction(said, line.source))
+        calls, said = self._waited(line, to, most), None
+        for call in () if unheard else self._seen_once(calls):
+            if call.who is not said:  # Mostly it is the very same.
+                said = call.who
+                if not introduced or (said.role or role) != role or (said.task_id or task_id) != task_id:
+                    introduced, role, task_id = True, said.role or role, said.task_id or task_id
+                    signals.append(_introduction(said, line.source))
             if call.ended < line.heard_to:
-                call = replace(call, args_digest="", result_digest="", ended=line.heard_to)
-            line.heard_to = call.ended
-            signals.append(call.signal(call.ended - line.ahead))
+                signals.append(call.without_evidence().signal_at(line.heard_to - line.ahead))
+            else:
+                line.heard_to = call.ended
+                signals.append(call.signal_at(call.ended - line.ahead) if line.ahead else call.signal)
         return signals
+
+    def _seen_once(self, calls: Sequence[OtlpCall]) -> Sequence[OtlpCall]:
+        """Without those that were heard from inside of their span: two instrumentations see one call."""
+        keys, inside = {call.own_key for call in calls}, {call.inside for call in calls}
+        if keys.isdisjoint(inside) and not self._inner.has_any(keys):
+            self._inner.add(inside)
+            return calls
+        once = []
+        for call in calls:
+            if call.own_key not in self._inner:
+                self._inner.add({call.inside})
+                once.append(call)
+        return once
 
     def _waited(self, line: _Line, to: float, most: int | None) -> list[OtlpCall]:
         """The calls that ended up to there, in order; they wait no longer."""
         if not line.in_order:
             line.waiting.sort(key=otlp.in_order)
             line.in_order = True
-        count = bisect_right(line.waiting, to, key=_ended)
+        count = bisect_right(line.waiting, to, key=attrgetter("ended"))
         count = count if most is None else min(count, most)
         calls, line.waiting = line.waiting[:count], line.waiting[count:]
         self.waiting -= count
         return calls
-
-
-def _ended(call: OtlpCall) -> float:
-    return call.ended
 
 
 def _introduction(who: Identity, source: str) -> AgentRegistered:

@@ -130,8 +130,10 @@ def record(history: CallHistory, call: ToolFinished, policy: LoopingPolicy, now:
     _follow_periods(history, rkey if seen else "", max(1, policy.cycle_length_max))
     _append(history, rkey, mark, call, policy, now)
     again = rkey if mark == BARREN and outcome_known(rkey) else ""
-    _follow_often(history, again, policy)
-    _follow_failing(history, again if not call.ok else "", policy)
+    if again or history.often:
+        _follow_often(history, again, policy)
+    if again or history.failing:
+        _follow_failing(history, again if not call.ok else "", policy)
 
 
 def take_turn(history: CallHistory, call: ToolFinished, policy: LoopingPolicy, now: float) -> None:
@@ -241,8 +243,6 @@ def _follow_periods(history: CallHistory, rkey: str, periods: int) -> None:
 def _follow_often(history: CallHistory, rkey: str, policy: LoopingPolicy) -> None:
     """Keep the culprit of `recent` for as long as it fills the window, so that it does not flap; one that is stuck takes its place."""
     culprit, enough, stuck = history.often, policy.recent_notice, policy.recent_stuck
-    if not culprit and not rkey:
-        return
     repeats = barren_repeats(history, culprit or rkey)
     if not culprit:
         found = rkey if repeats >= enough else ""

@@ -99,8 +99,10 @@ class Admission:
 
     def _admit(self, agent: Agent, signal: Any, now: float) -> bool:
         """Whether the signal belongs to the agent's current life, or begins a new one."""
-        life, known, own = signal.incarnation, agent.incarnation, _is_from_itself(signal)
-        over = ended(agent)
+        life, known, over = signal.incarnation, agent.incarnation, ended(agent)
+        if life == known and not over and isinstance(signal, s.Report) and life not in agent.past.retired:
+            return True  # The usual case.
+        own = _is_from_itself(signal)
         # A good-bye that arrives after the next life has begun ends the life it names and begins none.
         begins = (own and not isinstance(signal, s.AgentLeft)) or isinstance(signal, s.AgentRegistered)
         if life is not None and life in agent.past.retired:
@@ -259,20 +261,19 @@ class Admission:
 
     def _sign_of_life(self, agent: Agent, now: float) -> None:
         context = self._context
-        if agent.work is not None and agent.finding(Kind.SILENCE) is not None:
+        silent = bool(agent.findings) and agent.finding(Kind.SILENCE) is not None
+        if silent and agent.work is not None:
             agent.work.skip(agent.heard_at, now, context.awareness.lapsed)
         context.awareness.heard_at = now
         agent.heard_at = now
-        if agent.call_history is not None and (
-            agent.suspicion is not None or agent.finding(Kind.SILENCE) is not None
-        ):
+        if agent.call_history is not None and (silent or agent.suspicion is not None):
             agent.call_history.backlog_until = now + BACKLOG
         if agent.suspicion is not None:
             agent.suspicion = None
             own, other_sources = context.fleet.sources_beside(agent)
             context.awareness.refute(now, own, context.limits, agent.source, other_sources)
         if agent.findings:
-            if agent.finding(Kind.SILENCE) is not None or agent.finding(Kind.NEVER_STARTED) is not None:
+            if silent or agent.finding(Kind.NEVER_STARTED) is not None:
                 lineage = context.beliefs.lineages.get(agent.id)
                 if lineage is not None:
                     context.respawns.returned(lineage, now)
@@ -284,7 +285,7 @@ class Admission:
 
 
 def _is_from_itself(signal: s.Signal) -> bool:
-    return not isinstance(signal, s.Report) or type(signal) in OWN_REPORTS
+    return type(signal) in OWN_REPORTS or not isinstance(signal, s.Report)
 
 
 def _is_belated(agent: Agent, signal: Any) -> bool:

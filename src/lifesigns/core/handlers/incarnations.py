@@ -139,4 +139,6 @@ class Incarnations:
 
 def ended(agent: Agent) -> bool:
     """Whether this life is known to be over."""
-    return agent.health is Health.TERMINATED or agent.finding(Kind.EXIT) is not None
+    return agent.health is Health.TERMINATED or (
+        bool(agent.findings) and agent.finding(Kind.EXIT) is not None
+    )

@@ -422,7 +422,7 @@ class WorkHandlers:
 
     def _settle_stall(self, agent: Agent, now: float) -> None:
         if agent.work is not None:
-            self._watching.judge_stall(agent, self._context.policy(agent), now)
+            self._watching.judge_stall(agent, now)
 
     def _begin(self, agent: Agent, now: float) -> Work:
         if agent.work is None:

@@ -44,6 +44,8 @@ class SettingsFile(Struct, frozen=True):
 
     program: str
     timeout: int = settings.TIMEOUT
+    direct: bool = False
+    """Whether the program can start our client without a shell."""
 
     def fragment(self, client: Path | None) -> str:
         hooks = settings.hooks_of(self._events, self._command(client), self.timeout)
@@ -66,10 +68,11 @@ class SettingsFile(Struct, frozen=True):
     def _events(self) -> tuple[str, ...]:
         return PROGRAMS[self.program].events
 
-    def _command(self, client: Path | None) -> str:
+    def _command(self, client: Path | None) -> settings.Command:
         if client is None:
             return settings.shared_command(self.program)
-        return settings.command(self.program, str(client))
+        command = settings.direct_command if self.direct else settings.command
+        return command(self.program, str(client))
 
 
 class OwnFile(Struct, frozen=True):
@@ -139,7 +142,10 @@ class Place(Struct, frozen=True):
 
 PLACES: Final[Mapping[str, Place]] = {
     "claude-code": Place(
-        SettingsFile("claude-code"), ".claude/settings.json", ".claude/settings.json", "CLAUDE_CONFIG_DIR"
+        SettingsFile("claude-code", direct=True),
+        ".claude/settings.json",
+        ".claude/settings.json",
+        "CLAUDE_CONFIG_DIR",
     ),
     "codex": Place(SettingsFile("codex"), ".codex/hooks.json", ".codex/hooks.json", "CODEX_HOME"),
     "gemini": Place(  # Its timeouts are milliseconds.

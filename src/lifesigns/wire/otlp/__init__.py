@@ -10,7 +10,7 @@ exporter that is pointed at a hub just works (docs/decisions/0081).
 """
 
 from lifesigns.wire.otlp.answers import Form, encode_answer
-from lifesigns.wire.otlp.calls import Calls, OtlpCall, calls_of, in_order
+from lifesigns.wire.otlp.calls import Calls, OtlpCall, calls_of, in_order, wanted_by
 from lifesigns.wire.otlp.identity import Identities, Identity
 from lifesigns.wire.otlp.json_form import read_json
 from lifesigns.wire.otlp.protobuf import read_protobuf
@@ -30,4 +30,5 @@ __all__ = [
     "in_order",
     "read_json",
     "read_protobuf",
+    "wanted_by",
 ]

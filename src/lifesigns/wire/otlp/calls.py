@@ -8,22 +8,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lifesigns.core.detectors.call_history import NO_ARGS
-from lifesigns.core.signals import TOKENS_ONLY, ActivitySeen, ModelFinished, Signal, ToolFinished
+from lifesigns.core.signals import TOKENS_ONLY, ActivitySeen, ModelFinished, ToolFinished
 from lifesigns.wire.evidence import digest_of, unwrapped
 from lifesigns.wire.limits import PROSE_MAX, TEXT_MAX
 from lifesigns.wire.otlp import conventions as c
 from lifesigns.wire.otlp.conventions import Meaning
 from lifesigns.wire.otlp.identity import Identities, Identity
+from lifesigns.wire.otlp.protobuf import Wanted
 from lifesigns.wire.otlp.records import Batch, Kind, Record
 
 NAME_MAX: Final = TEXT_MAX // 4
 """Signs of a name: in UTF-8 they are within the limit of a text."""
+
+Told = ToolFinished | ModelFinished | ActivitySeen
 
 _DIGESTS_MAX: Final = 4096
 _DIGESTED_MAX: Final = 512
@@ -35,56 +40,32 @@ class OtlpCall(Struct, gc=False):
     """What one record says of its agent."""
 
     who: Identity
-    meaning: Meaning
     ended: float
     """By the clock of who recorded it."""
     key: str
     """The same for the same record: an exporter that got no answer sends it again."""
-    call_id: str = ""
+    signal: Told
+    """As the engine hears it, with a time by the same clock."""
     tool: str = ""
-    args_digest: str = ""
-    result_digest: str = ""
-    duration_s: float | None = None
-    tokens_in: int = 0
-    tokens_out: int = 0
-    cost_usd: float = 0.0
-    ok: bool = True
-    error: str | None = None
-    error_kind: str | None = None
     inside: str = ""
     """The key of the same call, if the span round this one is told too: two instrumentations see one call."""
 
-    def signal(self, ended_at: float) -> Signal:
-        """As the engine hears it; `ended_at` is on its clock."""
-        agent_id = self.who.agent_id
-        if self.meaning is Meaning.TOOL:
-            return ToolFinished(
-                agent_id=agent_id,
-                call_id=self.call_id,
-                tool=self.tool,
-                args_digest=self.args_digest,
-                result_digest=self.result_digest,
-                ok=self.ok,
-                error=self.error,
-                error_kind=self.error_kind,
-                duration_s=self.duration_s,
-                ended_at=ended_at,
-            )
-        if self.meaning in (Meaning.MODEL, Meaning.TOKENS):
-            return ModelFinished(
-                agent_id=agent_id,
-                call_id=TOKENS_ONLY if self.meaning is Meaning.TOKENS else self.call_id,
-                tokens_in=self.tokens_in,
-                tokens_out=self.tokens_out,
-                cost_usd=self.cost_usd,
-                ok=self.ok,
-                error_kind=self.error_kind,
-                duration_s=self.duration_s,
-                ended_at=ended_at,
-            )
-        return ActivitySeen(
-            agent_id=agent_id, kind="message" if self.meaning is Meaning.TURN else "telemetry"
-        )
+    @property
+    def own_key(self) -> str:
+        """What `inside` of a call says, if this is the span round it."""
+        return f"{self.key} {self.tool}"
+
+    def signal_at(self, ended_at: float) -> Told:
+        """Its signal, if it ended at this moment of the engine's clock."""
+        signal = self.signal
+        return signal if isinstance(signal, ActivitySeen) else replace(signal, ended_at=ended_at)
+
+    def without_evidence(self) -> OtlpCall:
+        """The same call, as nobody could compare it with others."""
+        signal = self.signal
+        if isinstance(signal, ToolFinished):
+            signal = replace(signal, args_digest="", result_digest="")
+        return replace(self, signal=signal)
 
 
 @dataclass(slots=True)
@@ -94,6 +75,11 @@ class Calls:
     found: list[OtlpCall]
     nameless: int = 0
     endless: int = 0
+
+
+def wanted_by(identities: Identities) -> Wanted:
+    """What has to be read of spans for `calls_of`."""
+    return Wanted(c.MARKS, c.NAMES | identities.names)
 
 
 def calls_of(batch: Batch, kind: Kind, identities: Identities) -> Calls:
@@ -115,48 +101,55 @@ def calls_of(batch: Batch, kind: Kind, identities: Identities) -> Calls:
     return calls
 
 
-def in_order(call: OtlpCall) -> tuple[float, str]:
-    """Sorts calls by the moment they ended."""
-    return call.ended, call.key
+in_order: Final = attrgetter("ended", "key")
+"""Sorts calls by the moment they ended."""
 
 
 def _call(record: Record, meaning: Meaning, who: Identity, kind: Kind) -> OtlpCall:
-    attributes = record.attributes
-    call_id = c.first(attributes, c.CALL_ID)
+    words = c.words_of(record.attributes)
+    call_id = c.first(record.attributes, words.call_id)
     call_id = record.span_id if not isinstance(call_id, str) or not call_id else call_id[:NAME_MAX]
-    if kind is Kind.TRACES:
-        key = f"{who.agent_id} {record.span_id}"
-    else:
-        sequence = attributes.get("event.sequence", attributes.get("request_id", ""))
-        key = f"{who.agent_id} {c.event_name(record)} {record.ended} {call_id} {sequence}"
-    call = OtlpCall(who, meaning, record.ended, key, call_id or key)
+    key = f"{who.agent_id} {record.span_id}" if kind is Kind.TRACES else _event_key(record, who, call_id)
     if meaning is Meaning.TOOL:
-        _tool(call, record)
-    elif meaning in (Meaning.MODEL, Meaning.TOKENS):
-        _model(call, record)
-    else:
-        return call
-    call.duration_s = _duration(record)
-    if c.failed(record):
-        _error(call, record)
-    return call
+        return _tool(record, words, who, key, call_id or key)
+    if meaning is Meaning.MODEL or meaning is Meaning.TOKENS:
+        return _model(record, words, who, key, call_id or key if meaning is Meaning.MODEL else TOKENS_ONLY)
+    activity = "message" if meaning is Meaning.TURN else "telemetry"
+    return OtlpCall(who, record.ended, key, ActivitySeen(agent_id=who.agent_id, kind=activity))
 
 
-def _tool(call: OtlpCall, record: Record) -> None:
+def _event_key(record: Record, who: Identity, call_id: str) -> str:
+    sequence = record.attributes.get("event.sequence", record.attributes.get("request_id", ""))
+    return f"{who.agent_id} {c.event_name(record)} {record.ended} {call_id} {sequence}"
+
+
+def _tool(record: Record, words: c.Words, who: Identity, key: str, call_id: str) -> OtlpCall:
     attributes = record.attributes
-    name = c.first(attributes, c.TOOL_NAME)
-    call.tool = (str(name) if name else record.name.removeprefix("execute_tool "))[:NAME_MAX] or "a tool"
-    run = _run(record) if call.who.shared else ""
-    call.args_digest = _args_digest(c.first(attributes, c.ARGUMENTS), run)
-    result = c.first(attributes, c.RESULT)
+    name = c.first(attributes, words.tool_name)
+    tool = (str(name) if name else record.name.removeprefix("execute_tool "))[:NAME_MAX] or "a tool"
+    result = c.first(attributes, words.result)
+    error, error_kind = None, None
     if (printed := c.codex_output(record)) is not None:
         result, status = printed
         if status:
-            call.ok, call.error = False, result[:PROSE_MAX] or f"exit status {status}"
-    if result is not None:
-        call.result_digest = _result_digest(result)
-    if record.parent_id:
-        call.inside = f"{call.who.agent_id} {record.parent_id} {call.tool}"
+            error = result[:PROSE_MAX] or f"exit status {status}"
+    ok = error is None
+    if c.failed(record, words):
+        ok, error, error_kind = False, *_error(record, words, error)
+    signal = ToolFinished(
+        agent_id=who.agent_id,
+        call_id=call_id,
+        tool=tool,
+        args_digest=_args_digest(c.first(attributes, words.arguments), _run(record) if who.shared else ""),
+        result_digest="" if result is None else _result_digest(result),
+        ok=ok,
+        error=error,
+        error_kind=error_kind,
+        duration_s=_duration(record, words),
+        ended_at=record.ended,
+    )
+    inside = f"{who.agent_id} {record.parent_id} {tool}" if record.parent_id else ""
+    return OtlpCall(who, record.ended, key, signal, tool, inside)
 
 
 def _run(record: Record) -> str:
@@ -165,33 +158,42 @@ def _run(record: Record) -> str:
     return f"{record.resource.get('service.instance.id', '')} {trace}".strip()
 
 
-def _model(call: OtlpCall, record: Record) -> None:
+def _model(record: Record, words: c.Words, who: Identity, key: str, call_id: str) -> OtlpCall:
     attributes = record.attributes
-    call.tokens_in = c.whole(attributes, c.TOKENS_IN) or 0
-    call.tokens_out = c.whole(attributes, c.TOKENS_OUT) or 0
-    if not call.tokens_in and not call.tokens_out:
-        call.tokens_in = c.whole(attributes, ("llm.token_count.total",)) or 0
+    tokens_in = c.whole(attributes, words.tokens_in) or 0
+    tokens_out = c.whole(attributes, words.tokens_out) or 0
+    if not tokens_in and not tokens_out:
+        tokens_in = c.whole(attributes, words.tokens) or 0
     # What is read from a cache is the conversation so far, again with every call, at a tenth of the price.
-    call.tokens_in += c.whole(attributes, ("cache_creation_tokens",)) or 0
-    call.cost_usd = c.number(attributes, c.COST) or 0.0
-    if record.parent_id:
-        call.inside = f"{call.who.agent_id} {record.parent_id} "
+    tokens_in += c.whole(attributes, words.cached_tokens) or 0
+    ok = not c.failed(record, words)
+    signal = ModelFinished(
+        agent_id=who.agent_id,
+        call_id=call_id,
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        cost_usd=c.number(attributes, words.cost) or 0.0,
+        ok=ok,
+        error_kind=None if ok else _error(record, words)[1],
+        duration_s=_duration(record, words),
+        ended_at=record.ended,
+    )
+    inside = f"{who.agent_id} {record.parent_id} " if record.parent_id else ""
+    return OtlpCall(who, record.ended, key, signal, inside=inside)
 
 
-def _error(call: OtlpCall, record: Record) -> None:
-    attributes = record.attributes
-    kind = c.first(attributes, c.ERROR_KIND) or record.error_type
-    text = c.first(attributes, c.ERROR_TEXT)
-    call.ok = False
+def _error(record: Record, words: c.Words, known: str | None = None) -> tuple[str | None, str | None]:
+    """What a call failed with, and its kind."""
     if c.hides_its_error(record):
-        return  # It failed, and nobody knows with what: no evidence that it failed alike.
-    call.error_kind = str(kind).rpartition(".")[2][:NAME_MAX] or None
-    call.error = (record.message if record.span_id else "") or (str(text) if text else "")
-    call.error = call.error[:PROSE_MAX] or None
+        return known, None  # It failed, and nobody knows with what: no evidence that it failed alike.
+    kind = c.first(record.attributes, words.error_kind) or record.error_type
+    text = c.first(record.attributes, words.error_text)
+    error = (record.message if record.span_id else "") or (str(text) if text else "")
+    return error[:PROSE_MAX] or None, str(kind).rpartition(".")[2][:NAME_MAX] or None
 
 
-def _duration(record: Record) -> float | None:
-    milliseconds = c.number(record.attributes, ("duration_ms",))
+def _duration(record: Record, words: c.Words) -> float | None:
+    milliseconds = c.number(record.attributes, words.milliseconds)
     if milliseconds is not None:
         return milliseconds / 1000
     return record.ended - record.started if 0.0 < record.started <= record.ended else None

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import Enum, auto
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from lifesigns.wire.otlp.records import Attributes, Record
 
@@ -63,35 +63,70 @@ _EVENTS: Final[Mapping[str, Meaning]] = {
     "codex.user_prompt": Meaning.TURN,
 }
 
-TOOL_NAME: Final = ("gen_ai.tool.name", "tool.name", "tool_name", "function_name")
-CALL_ID: Final = ("gen_ai.tool.call.id", "tool_call.id", "tool_use_id", "call_id")
-ARGUMENTS: Final = (
-    "gen_ai.tool.call.arguments",
-    "tool_arguments",
-    "input.value",
-    "tool_input",
-    "tool_parameters",
-    "arguments",
+
+class Words(NamedTuple):
+    """The attributes that say something of a call, in the words of all conventions; the first that is there counts."""
+
+    tool_name: tuple[str, ...] = ("gen_ai.tool.name", "tool.name", "tool_name", "function_name")
+    call_id: tuple[str, ...] = ("gen_ai.tool.call.id", "tool_call.id", "tool_use_id", "call_id")
+    arguments: tuple[str, ...] = (
+        "gen_ai.tool.call.arguments",
+        "tool_arguments",
+        "input.value",
+        "tool_input",
+        "tool_parameters",
+        "arguments",
+    )
+    result: tuple[str, ...] = ("gen_ai.tool.call.result", "tool_response", "output.value", "output")
+    tokens_in: tuple[str, ...] = (
+        "gen_ai.usage.input_tokens",
+        "gen_ai.usage.prompt_tokens",
+        "llm.token_count.prompt",
+        "input_tokens",
+        "input_token_count",
+    )
+    tokens_out: tuple[str, ...] = (
+        "gen_ai.usage.output_tokens",
+        "gen_ai.usage.completion_tokens",
+        "llm.token_count.completion",
+        "output_tokens",
+        "output_token_count",
+    )
+    tokens: tuple[str, ...] = ("llm.token_count.total",)
+    cached_tokens: tuple[str, ...] = ("cache_creation_tokens",)
+    cost: tuple[str, ...] = ("cost_usd", "gen_ai.usage.cost", "llm.cost.total", "operation.cost")
+    milliseconds: tuple[str, ...] = ("duration_ms",)
+    success: tuple[str, ...] = ("success",)
+    status: tuple[str, ...] = ("status_code", "http.response.status_code")
+    error_kind: tuple[str, ...] = ("error.type", "error_type", "status_code", "http.response.status_code")
+    error_text: tuple[str, ...] = ("error", "error.message")
+
+
+_ALL: Final = Words()
+_CURRENT_NAMES: Final = frozenset(
+    {
+        "gen_ai.tool.name",
+        "gen_ai.tool.call.id",
+        "gen_ai.tool.call.arguments",
+        "gen_ai.tool.call.result",
+        "gen_ai.usage.input_tokens",
+        "gen_ai.usage.output_tokens",
+    }
 )
-RESULT: Final = ("gen_ai.tool.call.result", "tool_response", "output.value", "output")
-TOKENS_IN: Final = (
-    "gen_ai.usage.input_tokens",
-    "gen_ai.usage.prompt_tokens",
-    "llm.token_count.prompt",
-    "input_tokens",
-    "input_token_count",
-)
-TOKENS_OUT: Final = (
-    "gen_ai.usage.output_tokens",
-    "gen_ai.usage.completion_tokens",
-    "llm.token_count.completion",
-    "output_tokens",
-    "output_token_count",
-)
-COST: Final = ("cost_usd", "gen_ai.usage.cost", "llm.cost.total", "operation.cost")
-STATUS: Final = ("status_code", "http.response.status_code")
-ERROR_KIND: Final = ("error.type", "error_type", "status_code", "http.response.status_code")
-ERROR_TEXT: Final = ("error", "error.message")
+_OTHER_NAMES: Final = frozenset(name for names in _ALL for name in names) - _CURRENT_NAMES
+_CURRENT: Final = Words(*(tuple(name for name in names if name in _CURRENT_NAMES) for names in _ALL))
+"""The few of the GenAI conventions of today: of a span that has none of the others, nothing else need be looked for."""
+
+
+def words_of(attributes: Attributes) -> Words:
+    """Those that may be among these attributes."""
+    return _CURRENT if _OTHER_NAMES.isdisjoint(attributes) else _ALL
+
+
+MARKS: Final = ("gen_ai.", SPAN_KIND, "claude_code.")
+"""Every span that says something has one of these in it."""
+NAMES: Final = _CURRENT_NAMES | _OTHER_NAMES | {OPERATION, SPAN_KIND, "gen_ai.request.model", "gen_ai.system"}
+"""The attributes of spans that are read, beside those that name their agent."""
 
 
 def meaning_of_span(record: Record) -> Meaning:
@@ -134,15 +169,14 @@ def event_name(record: Record) -> str:
     return f"claude_code.{name}" if record.resource.get("service.name") == "claude-code" else name
 
 
-def failed(record: Record) -> bool:
+def failed(record: Record, words: Words = _ALL) -> bool:
     """Whether a call ended badly."""
     if record.failed:
         return True
-    attributes = record.attributes
-    success = attributes.get("success")
+    success = first(record.attributes, words.success)
     if success is not None:
         return success is False or success == "false"
-    status = number(attributes, STATUS)
+    status = number(record.attributes, words.status)
     if status is not None and status >= 400:
         return True
     return not record.span_id and event_name(record) == "claude_code.api_error"
@@ -179,8 +213,10 @@ def whole(attributes: Attributes, names: tuple[str, ...]) -> int | None:
 
 def number(attributes: Attributes, names: tuple[str, ...]) -> float | None:
     """The first of these attributes as a number from 0 to what anybody could mean."""
-    value = first(attributes, names)
-    if value is None:
+    for name in names:
+        if (value := attributes.get(name)) is not None:
+            break
+    else:
         return None
     if isinstance(value, str):
         try:

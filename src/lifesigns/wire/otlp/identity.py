@@ -43,12 +43,13 @@ class Identities:
     def __init__(self, agent_id: Sequence[str], task_id: Sequence[str], role: Sequence[str]) -> None:
         self._ids = [(names := way.split("/"), not OF_ONE_RUN.intersection(names)) for way in agent_id]
         self._tasks, self._roles = [[way] for way in task_id], [[way] for way in role]
-        self._names = frozenset(name for way in (*agent_id, *task_id, *role) for name in way.split("/"))
+        self.names = frozenset(name for way in (*agent_id, *task_id, *role) for name in way.split("/"))
+        """All attributes that say something of it."""
         self._last: tuple[Attributes, Identity | None] = {}, None
 
     def of(self, attributes: Attributes, resource: Attributes) -> Identity | None:
         """Whose this is; None if nothing says so."""
-        if not self._names.isdisjoint(attributes):
+        if not self.names.isdisjoint(attributes):
             return self._of(attributes, resource)
         # Nearly all records leave it to their resource, which they share with those before them.
         last, who = self._last

@@ -139,7 +139,7 @@ def _read_traces(request: _Traces, batch: Batch) -> None:
         resource = _attributes(source.resource.attributes)
         batch.resources.append(resource)
         for scope in source.scope_spans:
-            _check_count(batch, len(scope.spans))
+            _count(batch, len(scope.spans))
             batch.records += [_span(span, resource) for span in scope.spans]
 
 
@@ -148,18 +148,19 @@ def _read_logs(request: _Logs, batch: Batch) -> None:
         resource = _attributes(source.resource.attributes)
         batch.resources.append(resource)
         for scope in source.scope_logs:
-            _check_count(batch, len(scope.log_records))
+            _count(batch, len(scope.log_records))
             batch.records += [_log(log, resource) for log in scope.log_records]
 
 
 def _read_metrics(request: _Metrics, batch: Batch) -> None:
     for source in request.resource_metrics:
         batch.resources.append(_attributes(source.resource.attributes))
-        batch.points += sum(len(scope.metrics) for scope in source.scope_metrics)
+        batch.count += sum(len(scope.metrics) for scope in source.scope_metrics)
 
 
-def _check_count(batch: Batch, more: int) -> None:
-    if len(batch.records) + more > RECORDS_MAX:
+def _count(batch: Batch, more: int) -> None:
+    batch.count += more
+    if batch.count > RECORDS_MAX:
         raise WireError("", f"over {RECORDS_MAX} records in one request")
 
 

@@ -1,8 +1,8 @@
 """OTLP as protobuf, read by hand: the few messages of a trace or log request, and of them the few fields that count.
 
-A field that nobody reads is skipped by its length, as every reader of protobuf does with fields it does not know. Most
-attributes of a batch are the same few bytes again and again (`gen_ai.operation.name` = `execute_tool`): they are read
-once and remembered, which makes this as fast as the generated reader in C, whose values have to be asked for one by one.
+A field that nobody reads is skipped by its length, as every reader of protobuf does with fields it does not know; so is an
+attribute that nobody reads, and a span in which nothing stands that an agent would say. Most attributes of a batch are the same
+few bytes again and again (`gen_ai.operation.name` = `execute_tool`): they are read once and remembered.
 
 The law: whatever the bytes are, a `WireError` is all that leaves here.
 """
@@ -10,33 +10,49 @@ The law: whatever the bytes are, a `WireError` is all that leaves here.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from lifesigns.errors import WireError
 from lifesigns.wire.otlp.records import DEPTH_MAX, NANO, RECORDS_MAX, Attributes, Batch, Kind, Record
 
 _REMEMBERED_MAX: Final = 8192
-_REMEMBERED_BYTES_MAX: Final = 96
-"""Longer attributes are arguments and results: they seldom come twice."""
+_REMEMBERED_BYTES_MAX: Final = 48
+"""Longer attributes are ids, arguments and results: they seldom come twice. Neither do numbers."""
 
+_Attribute = tuple[str, Any]
+_UNREAD: Final[_Attribute] = ("", None)
+
+_ids: Final = struct.Struct("<H16sH8sH8s").unpack_from
+_times: Final = struct.Struct("<BQBQ").unpack_from
 _u64: Final = struct.Struct("<Q").unpack_from
 _u32: Final = struct.Struct("<I").unpack_from
 _double: Final = struct.Struct("<d").unpack_from
-
-_remembered: dict[bytes, tuple[str, Any]] = {}
 
 _ERROR: Final = 2
 _VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
 
 
-def read_protobuf(raw: bytes, kind: Kind) -> Batch:
+class Wanted:
+    """What is read of spans: those that have one of these texts anywhere in them, and of these the attributes with these names."""
+
+    def __init__(self, marks: Iterable[str], names: Iterable[str]) -> None:
+        self.marks = tuple(mark.encode() for mark in marks)
+        self.names = {name.encode(): name for name in names}
+        """None of them: all."""
+        self.remembered: dict[bytes, _Attribute] = {}
+
+
+EVERYTHING: Final = Wanted(("",), ())
+
+
+def read_protobuf(raw: bytes, kind: Kind, wanted: Wanted = EVERYTHING) -> Batch:
     """An `ExportTraceServiceRequest`, or that of logs or metrics."""
     batch = Batch()
     try:
         for number, body in _messages(raw):
             if number == 1:
-                _resource_records(body, kind, batch)
+                _resource_records(body, kind, batch, wanted)
     except ValueError as error:
         raise WireError("", f"the body is no OTLP protobuf of {kind}: {error}") from None
     except (IndexError, struct.error):
@@ -47,7 +63,7 @@ def read_protobuf(raw: bytes, kind: Kind) -> Batch:
 # --- messages ----------------------------------------------------------------------------------------
 
 
-def _resource_records(raw: bytes, kind: Kind, batch: Batch) -> None:
+def _resource_records(raw: bytes, kind: Kind, batch: Batch, wanted: Wanted) -> None:
     """ResourceSpans, ResourceLogs, ResourceMetrics: 1 is the resource, 2 are the scopes with what they made."""
     resource: Attributes = {}
     scopes: list[bytes] = []
@@ -57,58 +73,74 @@ def _resource_records(raw: bytes, kind: Kind, batch: Batch) -> None:
         elif number == 2:
             scopes.append(body)
     batch.resources.append(resource)
-    read, records = _span if kind is Kind.TRACES else _log, batch.records
     for scope in scopes:
-        for number, body in _messages(scope):
-            if number != 2:
-                continue
-            if kind is Kind.METRICS:
-                batch.points += 1
-                continue
-            if len(records) >= RECORDS_MAX:
-                raise WireError("", f"over {RECORDS_MAX} records in one request")
-            records.append(read(body, resource))
+        bodies = [body for number, body in _messages(scope) if number == 2]
+        if kind is not Kind.METRICS and len(bodies) + batch.count > RECORDS_MAX:
+            raise WireError("", f"over {RECORDS_MAX} records in one request")
+        if kind is Kind.TRACES:
+            batch.records += [_span(body, resource, wanted) for body in bodies if _says(body, wanted.marks)]
+        elif kind is Kind.LOGS:
+            batch.records += [_log(body, resource) for body in bodies]
+        batch.count += len(bodies)
 
 
-def _span(raw: bytes, resource: Attributes) -> Record:  # noqa: C901 -- calls would cost more than the fields they read
+def _says(raw: bytes, marks: tuple[bytes, ...]) -> bool:
+    for mark in marks:  # noqa: SIM110 -- a generator would cost more than it finds
+        if mark in raw:
+            return True
+    return False
+
+
+def _span(raw: bytes, resource: Attributes, wanted: Wanted) -> Record:  # noqa: C901 -- calls would cost more than the fields they read
     """Span: 1 trace, 2 span, 4 parent, 5 name, 7 start, 8 end, 9 attributes, 11 events, 15 status."""
     attributes: dict[str, Any] = {}
     trace_id = span_id = parent_id = name = ""
     started = ended = 0.0
     events: list[bytes] = []
     status = b""
-    pos, end, remembered = 0, len(raw), _remembered
+    pos, end, remembered = 0, len(raw), wanted.remembered
+    if end >= 38:
+        # Nearly all begin with their ids.
+        first, trace, second, span, third, parent = _ids(raw)
+        if first == 0x100A and second == 0x0812:
+            trace_id, span_id, pos = trace.hex(), span.hex(), 28
+            if third == 0x0822:
+                parent_id, pos = parent.hex(), 38
     while pos < end:
         tag = raw[pos]
-        if tag & 7 == _LENGTH and tag < 0x80:
-            size = raw[pos + 1]
-            if size < 0x80:
-                pos += 2
-            else:
-                size, pos = _varint(raw, pos + 1)
-            part = raw[pos : pos + size]
-            pos += size
-            if tag == 0x4A:
-                key, value = remembered.get(part) or _attribute(part)
-                attributes[key] = value
-            elif tag == 0x0A:
-                trace_id = part.hex()
-            elif tag == 0x12:
-                span_id = part.hex()
-            elif tag == 0x22:
-                parent_id = part.hex()
-            elif tag == 0x2A:
-                name = part.decode("utf-8", "replace")
-            elif tag == 0x5A:
-                events.append(part)
-            elif tag == 0x7A:
-                status = part
+        if tag == 0x39 and pos + 18 <= end and raw[pos + 9] == 0x41:
+            _, first, _, last = _times(raw, pos)
+            started, ended = first * NANO, last * NANO
+            pos += 18
         elif tag == 0x39:
             started = _u64(raw, pos + 1)[0] * NANO
             pos += 9
         elif tag == 0x41:
             ended = _u64(raw, pos + 1)[0] * NANO
             pos += 9
+        elif tag & 7 == _LENGTH and tag < 0x80:
+            size = raw[pos + 1]
+            pos += 2
+            if size >= 0x80:
+                size, pos = _varint(raw, pos - 1)
+            part = raw[pos : pos + size]
+            pos += size
+            if tag == 0x4A:
+                pair = remembered.get(part) or _attribute(part, wanted)
+                if pair is not _UNREAD:
+                    attributes[pair[0]] = pair[1]
+            elif tag == 0x2A:
+                name = part.decode("utf-8", "replace")
+            elif tag == 0x0A:
+                trace_id = part.hex()
+            elif tag == 0x12:
+                span_id = part.hex()
+            elif tag == 0x22:
+                parent_id = part.hex()
+            elif tag == 0x5A:
+                events.append(part)
+            elif tag == 0x7A:
+                status = part
         else:
             pos = _skip(raw, pos)
     if pos > end:
@@ -146,7 +178,7 @@ def _log(raw: bytes, resource: Attributes) -> Record:
     for number, value in _fields(raw):
         if isinstance(value, bytes):
             if number == 6:
-                key, said = _attribute(value)
+                key, said = _attribute(value, EVERYTHING)
                 attributes[key] = said
             elif number == 5:
                 body = _value(value, 0)
@@ -167,35 +199,48 @@ def _log(raw: bytes, resource: Attributes) -> Record:
 
 
 def _attributes_in(raw: bytes, place: int) -> dict[str, Any]:
-    return dict(_attribute(body) for number, body in _messages(raw) if number == place)
+    return dict(_attribute(body, EVERYTHING) for number, body in _messages(raw) if number == place)
 
 
-def _attribute(raw: bytes) -> tuple[str, Any]:
-    """Its key and its value."""
-    known = _remembered.get(raw)
-    if known is None:
-        known = _short(raw) or _key_value(raw, 0)
-        if len(raw) <= _REMEMBERED_BYTES_MAX:
-            if len(_remembered) >= _REMEMBERED_MAX:
-                _remembered.clear()
-            _remembered[raw] = known
-    return known
+def _attribute(raw: bytes, wanted: Wanted) -> _Attribute:
+    """Its key and its value; `_UNREAD` if nobody wants it."""
+    pair = None
+    if (
+        len(raw) > 6 and raw[0] == 0x0A and raw[1] < 0x80
+    ):  # As nearly all are: first the key, and it is short.
+        stop = 2 + raw[1]
+        key = raw[2:stop]
+        if key in wanted.names:
+            pair = _plain(wanted.names[key], raw, stop)
+        elif wanted.names:
+            pair = _UNREAD
+        else:
+            pair = _plain(key.decode("utf-8", "replace"), raw, stop)
+    if pair is None:
+        pair = _key_value(raw, 0)
+    if len(raw) <= _REMEMBERED_BYTES_MAX and type(pair[1]) is not int:
+        if len(wanted.remembered) >= _REMEMBERED_MAX:
+            wanted.remembered.clear()
+        wanted.remembered[raw] = pair
+    return pair
 
 
-def _short(raw: bytes) -> tuple[str, str | int] | None:
-    """An attribute that is a text of less than 128 bytes or a number, as most are: key, value and the text in it have lengths of
-    one byte each."""
-    if len(raw) < 4 or raw[0] != 0x0A or (place := 2 + raw[1]) + 4 > len(raw) or raw[1] >= 0x80:
+def _plain(key: str, raw: bytes, pos: int) -> tuple[str, str | int] | None:
+    """An attribute that is a text or a number, written as nearly all are; its value begins here."""
+    end = len(raw)
+    if pos + 4 > end or raw[pos] != 0x12:
         return None
-    if raw[place] != 0x12 or place + 2 + raw[place + 1] != len(raw) or raw[place + 1] >= 0x80:
+    size, pos = raw[pos + 1], pos + 2
+    if size >= 0x80:
+        size, pos = _varint(raw, pos - 1)
+    if size < 2 or pos + size != end:
         return None
-    if raw[place + 2] == 0x0A and raw[place + 3] + 2 == raw[place + 1]:
-        return raw[2:place].decode("utf-8", "replace"), raw[place + 4 :].decode("utf-8", "replace")
-    if raw[place + 2] == 0x18:
-        number, stop = _varint(raw, place + 3)
-        if stop == len(raw) and number < 1 << 63:
-            return raw[2:place].decode("utf-8", "replace"), number
-    return None
+    tag, value, pos = raw[pos], raw[pos + 1], pos + 2
+    if value >= 0x80:
+        value, pos = _varint(raw, pos - 1)
+    if tag == 0x0A and pos + value == end:
+        return key, raw[pos:].decode("utf-8", "replace")
+    return (key, value) if tag == 0x18 and pos == end and value < 1 << 63 else None
 
 
 def _key_value(raw: bytes, depth: int) -> tuple[str, Any]:

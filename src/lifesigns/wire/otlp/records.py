@@ -56,4 +56,5 @@ class Batch:
     records: list[Record] = field(default_factory=list)
     resources: list[Attributes] = field(default_factory=list)
     """Of metrics, whose points nobody reads: whose they are."""
-    points: int = 0
+    count: int = 0
+    """Records and points that were sent, with those that nobody reads."""
