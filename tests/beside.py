@@ -62,4 +62,5 @@ def _begin(item: pytest.Function) -> None:
         else:
             ended.set_result(None)
 
-    Thread(target=run, name=item.nodeid, daemon=True).start()
+    # Not a daemon: whoever interrupts the tests leaves no process behind.
+    Thread(target=run, name=item.nodeid).start()
