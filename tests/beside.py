@@ -62,5 +62,4 @@ def _begin(item: pytest.Function) -> None:
         else:
             ended.set_result(None)
 
-    # Not a daemon: whoever interrupts the tests leaves no process behind.
-    Thread(target=run, name=item.nodeid).start()
+    Thread(target=run, name=item.nodeid, daemon=True).start()
