@@ -19,17 +19,12 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
-from functools import cache
 from itertools import groupby
-from pathlib import Path
 
 import pytest
 from hypothesis import Phase, settings
 
-from tests.beside import pytest_pyfunc_call, pytest_runtest_protocol
 from tests.servers.postgres import PostgresServer
-
-__all__ = ["pytest_pyfunc_call", "pytest_runtest_protocol"]
 
 settings.register_profile("dev", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
@@ -64,27 +59,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
     if workers == 1:
         return
-    waiting = [item for item in items if item.nodeid.startswith(WAITING)]
-    others = [item for item in items if not item.nodeid.startswith(WAITING)]
-    groups = [list(tests) for _, tests in groupby(waiting, _together)]
-    waiters = round(WAIT_SHARE * workers)
-    parts: list[list[pytest.Item]] = []
-    for n in range(workers):
-        part = [item for group in groups[n::waiters] for item in group] if n < waiters else []
-        room = (len(items) - sum(map(len, parts))) // (workers - n) - len(part)
-        parts.append(part + others[:room])
+    waiting: list[list[pytest.Item]] = [[] for _ in range(round(WAIT_SHARE * workers))]
+    others: list[pytest.Item] = []
+    for n, (name, tests) in enumerate(groupby(items, lambda item: item.nodeid.partition("::")[0])):
+        (waiting[n % len(waiting)] if name.startswith(WAITING) else others).extend(tests)
+    parts = [*waiting, *([] for _ in range(workers - len(waiting)))]
+    for n, part in enumerate(parts):
+        room = (len(items) - sum(map(len, parts[:n]))) // (workers - n) - len(part)
+        part += others[:room]
         del others[:room]
-    items[:] = [item for part in parts for item in part]
-
-
-def _together(item: pytest.Item) -> str:
-    """Tests of one file that share something stay together, the others are dealt out one by one."""
-    return str(item.path) if 'scope="module"' in _source(item.path) else item.nodeid
-
-
-@cache
-def _source(path: Path) -> str:
-    return path.read_text()
+    items[:] = [test for part in parts for test in part]
 
 
 def pytest_collection_finish() -> None:

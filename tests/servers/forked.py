@@ -93,7 +93,8 @@ def forked(
     *command: str, cwd: Path, env: Mapping[str, str], log: Path, errors: Path | None = None
 ) -> ForkedProcess:
     """`lifesigns` with these arguments; what it prints is added to `log`, or what it prints as errors to `errors`."""
-    umask = int(Path("/proc/self/status").read_text().partition("Umask:")[2].split()[0], 8)
+    umask = os.umask(0)
+    os.umask(umask)
     asked = {
         "command": command,
         "cwd": str(cwd),
