@@ -153,8 +153,9 @@ def hooks() -> Iterator[Row]:
 def claude_hooks() -> Iterator[Row]:
     """What hooks add to a tool call inside the real Claude Code, and how much of that is ours: all by turns, in the same minutes."""
     from benchmarks import claude_hooks as inside
+    from tests.integrations.coders import CLAUDE
 
-    if not inside.CLAUDE.program.exists():
+    if not CLAUDE.program.exists():
         yield Row("hooks inside Claude Code", "not measured", "make integrations fetches it", 0.0, None)
         return
     added = alone(inside.added_milliseconds, inside.ROUNDS)

@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.real_hub import RealHub, served
 from tests.integrations.coders import CLAUDE
-from tests.integrations.scripted_model import Say, scripted_model, sh
+from tests.integrations.scripted_model import Say, Step, scripted_model, sh
 
 CALLS = 25
 FIRST = 3
@@ -72,7 +72,7 @@ def _each(hook: Mapping[str, Any]) -> dict[str, Any]:
 
 def _gaps(hooks: Mapping[str, Any]) -> list[float]:
     """Milliseconds between two questions to the model, in one run."""
-    steps = [*(sh(f"echo {n}") for n in range(CALLS)), Say("done")]
+    steps: list[Step] = [*(sh(f"echo {n}") for n in range(CALLS)), Say("done")]
     with tempfile.TemporaryDirectory() as name, scripted_model({"work": steps}) as model:
         home, project = Path(name, "home"), Path(name, "shop")
         project.mkdir()
