@@ -150,6 +150,24 @@ def hooks() -> Iterator[Row]:
         )
 
 
+def claude_hooks() -> Iterator[Row]:
+    """What hooks add to a tool call inside the real Claude Code, and how much of that is ours: all by turns, in the same minutes."""
+    from benchmarks import claude_hooks as inside
+    from tests.integrations.coders import CLAUDE
+
+    if not CLAUDE.program.exists():
+        yield Row("hooks inside Claude Code", "not measured", "make integrations fetches it", 0.0, None)
+        return
+    added = alone(inside.added_milliseconds, inside.ROUNDS)
+    beside = f"a call without hooks: {added.pop('none'):.1f} ms"
+    for kind, cost in added.items():
+        yield Row(f"a tool call, hooks: {kind}", f"+{cost:.1f} ms", beside, cost, None)
+    for ours, floor, target in ((inside.OURS, inside.DIRECT, 10.0), (inside.POSTED, inside.POSTS, 5.0)):
+        cost = added[ours] - added[floor]
+        value, of = f"{cost:.1f} ms are ours", f"{floor}: {added[floor]:.1f} ms"
+        yield Row(f"of {ours}", value, of, cost, target, at_most=True, absolute=True)
+
+
 def signing() -> Iterator[Row]:
     """What a signature adds to a beat."""
     from benchmarks import signing as sealing
@@ -437,6 +455,7 @@ PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "sender": sender,
     "frameworks": frameworks,
     "hooks": hooks,
+    "claude_hooks": claude_hooks,
     "signing": signing,
     "guard": guard,
     "watching": watching,

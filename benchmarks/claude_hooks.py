@@ -20,12 +20,18 @@ from typing import Any
 
 from benchmarks.real_hub import RealHub, served
 from tests.integrations.coders import CLAUDE
-from tests.integrations.scripted_model import Say, scripted_model, sh
+from tests.integrations.scripted_model import Say, Step, scripted_model, sh
 
 CALLS = 25
 FIRST = 3
 """Calls that are left out: the program is still loading."""
+ROUNDS = 8
 EVENTS = ("PreToolUse", "PostToolBatch")
+
+DIRECT = "two that are `true`, started without a shell"
+OURS = "ours, started so"
+POSTS = "two posts to a server that does nothing"
+POSTED = "ours, posted"
 
 
 def added_milliseconds(rounds: int) -> dict[str, float]:
@@ -52,11 +58,11 @@ def _kinds(hub: RealHub, home: Path, url: str) -> dict[str, Any]:
     }
     return {
         "none": {},
-        "two that are `true`": _each({"type": "command", "command": "true"}),
-        "two that are `true`, without a shell": _each({"type": "command", "command": "true", "args": []}),
-        "ours": ours,
-        "two posts to a server that does nothing": _each({"type": "http", "url": url}),
-        "ours, posted": _each(posted),
+        "two that are `true`, by a shell": _each({"type": "command", "command": "true"}),
+        DIRECT: _each({"type": "command", "command": "true", "args": []}),
+        OURS: ours,
+        POSTS: _each({"type": "http", "url": url}),
+        POSTED: _each(posted),
     }
 
 
@@ -66,7 +72,7 @@ def _each(hook: Mapping[str, Any]) -> dict[str, Any]:
 
 def _gaps(hooks: Mapping[str, Any]) -> list[float]:
     """Milliseconds between two questions to the model, in one run."""
-    steps = [*(sh(f"echo {n}") for n in range(CALLS)), Say("done")]
+    steps: list[Step] = [*(sh(f"echo {n}") for n in range(CALLS)), Say("done")]
     with tempfile.TemporaryDirectory() as name, scripted_model({"work": steps}) as model:
         home, project = Path(name, "home"), Path(name, "shop")
         project.mkdir()
