@@ -47,7 +47,7 @@ os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="lifesigns-tests-")
 atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 
-gc.disable()  # Until everything is collected: six workers would visit all modules and all tests, again and again.
+gc.disable()  # Until everything is collected: every worker would visit all modules and all tests, again and again.
 
 WAITING = ("tests/journeys/", "tests/acceptance/", "tests/demo/", "tests/integrations/")
 WAIT_SHARE = 2 / 3
