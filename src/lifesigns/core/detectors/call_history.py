@@ -90,11 +90,11 @@ class PastCall(Struct, frozen=True):
     """A call as the tape has it: names and digests, no contents. All but the moment are empty where it cannot be compared."""
 
     at: float
-    tool: str = ""
-    args: str = ""
-    outcome: str = ""
-    failed: bool = False
-    took_s: float = 0.0
+    tool: str
+    args: str
+    outcome: str
+    failed: bool
+    took_s: float
 
 
 def past_calls(history: CallHistory) -> Iterator[PastCall]:
@@ -106,7 +106,7 @@ def past_calls(history: CallHistory) -> Iterator[PastCall]:
             told = "" if outcome == UNKNOWN else outcome.removeprefix(ERROR)
             yield PastCall(at, tool, args, told, outcome.startswith(ERROR), took)
         else:
-            yield PastCall(at, took_s=took)
+            yield PastCall(at, "", "", "", failed=False, took_s=took)
 
 
 def keys_of(call: ToolFinished) -> tuple[str, str]:
