@@ -28,8 +28,9 @@ FIRST = 3
 ROUNDS = 8
 EVENTS = ("PreToolUse", "PostToolBatch")
 
+TRUE = "two that are `true`, by a shell"
 DIRECT = "two that are `true`, started without a shell"
-OURS = "ours, started so"
+OURS = "ours, by a shell"
 POSTS = "two posts to a server that does nothing"
 POSTED = "ours, posted"
 
@@ -58,7 +59,7 @@ def _kinds(hub: RealHub, home: Path, url: str) -> dict[str, Any]:
     }
     return {
         "none": {},
-        "two that are `true`, by a shell": _each({"type": "command", "command": "true"}),
+        TRUE: _each({"type": "command", "command": "true"}),
         DIRECT: _each({"type": "command", "command": "true", "args": []}),
         OURS: ours,
         POSTS: _each({"type": "http", "url": url}),

@@ -8,9 +8,7 @@ import pytest
 
 from lifesigns.errors import UsageError
 from lifesigns.integrations.hooks.settings import (
-    Command,
     command,
-    direct_command,
     installed,
     shared_command,
     with_hooks,
@@ -19,7 +17,6 @@ from lifesigns.integrations.hooks.settings import (
 
 EVENTS = ("SessionStart", "PreToolUse")
 OURS = command("claude-code", "/home/dev/.local/state/lifesigns/hooks/client")
-DIRECT = direct_command("claude-code", "/home/dev/.local/state/lifesigns/hooks/client")
 THEIRS = {
     "model": "opus",
     "hooks": {
@@ -32,12 +29,9 @@ THEIRS = {
 
 @pytest.mark.parametrize("indent", [None, 2, 4, "\t"])
 @pytest.mark.parametrize("end", ["", "\n"])
-@pytest.mark.parametrize("ours", [OURS, DIRECT], ids=["by a shell", "without"])
-def test_in_and_out_again_leaves_the_file_as_it_was(
-    ours: Command, indent: int | str | None, end: str
-) -> None:
+def test_in_and_out_again_leaves_the_file_as_it_was(indent: int | str | None, end: str) -> None:
     text = json.dumps(THEIRS, indent=indent, ensure_ascii=False) + end
-    there = with_hooks(text, "f", EVENTS, ours)
+    there = with_hooks(text, "f", EVENTS, OURS)
     assert installed(there, "f") == ("PreToolUse", "SessionStart")
     assert without_hooks(there, "f") == text
 
@@ -55,15 +49,6 @@ def test_installing_twice_changes_nothing_and_another_state_folder_replaces_the_
     moved = with_hooks(once, "f", EVENTS, command("claude-code", "/elsewhere/client"))
     assert "/home/dev" not in moved
     assert moved.count("/elsewhere/client") == 2 * len(EVENTS)
-
-
-def test_a_hook_without_a_shell_takes_the_place_of_one_with_and_a_stranger_with_arguments_stays() -> None:
-    """Installed again by a newer lifesigns, each event has one hook of ours."""
-    theirs = {"hooks": {"PreToolUse": [{"hooks": [{"command": "lint", "args": ["--fix"]}]}]}}
-    there = with_hooks(with_hooks(json.dumps(theirs), "f", EVENTS, OURS), "f", EVENTS, DIRECT)
-    assert [len(groups) for groups in json.loads(there)["hooks"].values()] == [2, 1]
-    assert there.count('"args": ["claude-code", "# lifesigns"]') == len(EVENTS)
-    assert json.loads(without_hooks(there, "f")) == theirs
 
 
 def test_a_hook_of_ours_in_somebody_elses_group_is_taken_out_alone() -> None:

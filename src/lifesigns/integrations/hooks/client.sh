@@ -4,7 +4,7 @@
 # Nearly everything is done by the shell itself: each process more would cost the agent a millisecond or two.
 LC_ALL=C
 here=${0%/*}
-program=${1:-claude-code} # an older one knows no arguments of hooks, and runs this without any
+program=$1
 more= # of an event, goes around this shell, which would take 20 ms for a megabyte
 if ((BASH_VERSINFO[0] >= 5)); then
     IFS= read -r -N 200000 event && more=yes # in blocks, and no byte too many; without the process that cat would be

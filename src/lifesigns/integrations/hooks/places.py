@@ -44,8 +44,6 @@ class SettingsFile(Struct, frozen=True):
 
     program: str
     timeout: int = settings.TIMEOUT
-    direct: bool = False
-    """Whether the program can start our client without a shell."""
 
     def fragment(self, client: Path | None) -> str:
         hooks = settings.hooks_of(self._events, self._command(client), self.timeout)
@@ -68,11 +66,10 @@ class SettingsFile(Struct, frozen=True):
     def _events(self) -> tuple[str, ...]:
         return PROGRAMS[self.program].events
 
-    def _command(self, client: Path | None) -> settings.Command:
+    def _command(self, client: Path | None) -> str:
         if client is None:
             return settings.shared_command(self.program)
-        command = settings.direct_command if self.direct else settings.command
-        return command(self.program, str(client))
+        return settings.command(self.program, str(client))
 
 
 class OwnFile(Struct, frozen=True):
@@ -142,10 +139,7 @@ class Place(Struct, frozen=True):
 
 PLACES: Final[Mapping[str, Place]] = {
     "claude-code": Place(
-        SettingsFile("claude-code", direct=True),
-        ".claude/settings.json",
-        ".claude/settings.json",
-        "CLAUDE_CONFIG_DIR",
+        SettingsFile("claude-code"), ".claude/settings.json", ".claude/settings.json", "CLAUDE_CONFIG_DIR"
     ),
     "codex": Place(SettingsFile("codex"), ".codex/hooks.json", ".codex/hooks.json", "CODEX_HOME"),
     "gemini": Place(  # Its timeouts are milliseconds.

@@ -1,7 +1,6 @@
 """Settings: our hooks in a program's settings file, put there and taken away without a change to anything else.
 
-Pure: texts in, texts out. What we cannot read we do not touch. Ours are known by the comment at the end of their command, or by the
-same as its last argument.
+Pure: texts in, texts out. What we cannot read we do not touch. Ours are known by the comment at the end of their command.
 """
 
 from __future__ import annotations
@@ -30,15 +29,6 @@ def command(program: str, client: str) -> str:
     return f"[ ! -x {path} ] || exec {path} {program} {MARK}"
 
 
-Command = str | tuple[str, ...]
-"""What a hook runs: a line for a shell, or a program and its arguments."""
-
-
-def direct_command(program: str, client: str) -> Command:
-    """The same for a program that starts what it runs without a shell, if it is told to: that is one process less for each hook."""
-    return client, program, MARK
-
-
 def shared_command(program: str) -> str:
     """The command of a hook in a file that several people share: without a path or a secret of any of them."""
     return (
@@ -46,12 +36,10 @@ def shared_command(program: str) -> str:
     )
 
 
-def hooks_of(events: Sequence[str], command: Command, timeout: int = TIMEOUT) -> dict[str, Any]:
+def hooks_of(events: Sequence[str], command: str, timeout: int = TIMEOUT) -> dict[str, Any]:
     """The part of the settings that is ours."""
-    run = (
-        {"command": command} if isinstance(command, str) else {"command": command[0], "args": [*command[1:]]}
-    )
-    return {event: [{"hooks": [{"type": "command", **run, "timeout": timeout}]}] for event in events}
+    hook = {"type": "command", "command": command, "timeout": timeout}
+    return {event: [{"hooks": [dict(hook)]}] for event in events}
 
 
 def installed(text: str, path: str) -> tuple[str, ...]:
@@ -64,7 +52,7 @@ def disabled(text: str, path: str) -> bool:
     return _read(text, path).get("disableAllHooks") is True
 
 
-def with_hooks(text: str, path: str, events: Sequence[str], command: Command, timeout: int = TIMEOUT) -> str:
+def with_hooks(text: str, path: str, events: Sequence[str], command: str, timeout: int = TIMEOUT) -> str:
     """The settings with our hooks, each once; as they are if nothing has to change."""
     settings = _read(text, path)
     hooks = _hooks(settings, path)
@@ -125,10 +113,7 @@ def _hooks(settings: dict[str, Any], path: str) -> dict[str, list[Any]]:
 
 
 def _is_ours(hook: object) -> bool:
-    if not isinstance(hook, dict):
-        return False
-    args = hook.get("args")
-    return str(args[-1] if isinstance(args, list) and args else hook.get("command", "")).endswith(MARK)
+    return isinstance(hook, dict) and str(hook.get("command", "")).endswith(MARK)
 
 
 def _has_ours(groups: list[Any]) -> bool:
