@@ -189,7 +189,7 @@ def _recount(beliefs: Beliefs) -> None:
     state.groups = {
         name: dataclasses.replace(group, members=0, unwell=0)
         for name, group in state.groups.items()
-        if group.braked or group.released_until > beliefs.at
+        if group.braked or group.deserted_by or group.released_until > beliefs.at
     }
     fleet = Fleet(FleetPolicy(), state)
     for agent in beliefs.agents.values():
