@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
@@ -51,6 +52,14 @@ def test_an_observer_that_was_frozen_itself_looks_again_first() -> None:
     assert looks(watch, [5] * LOOKS_MIN, start=60.0) == [*[False] * (LOOKS_MIN - 1), True]
 
 
+def test_rows_are_as_old_as_the_look_that_shows_them() -> None:
+    """An observer that freezes in the middle of a look sees what was true before: the leader may have renewed its row since."""
+    watch = LeaderWatch("me")
+    looks(watch, [5] * LOOKS_MIN)
+    assert not watch.is_gone(rows(5), 60.0, took=60.0 - GONE_AFTER + 0.01)
+    assert watch.is_gone(rows(5), 60.0, took=60.0 - GONE_AFTER)
+
+
 def test_after_an_outage_of_the_store_the_wait_begins_anew() -> None:
     """The leader could not renew its row either."""
     watch = LeaderWatch("me")
@@ -92,6 +101,31 @@ async def test_a_hub_that_is_started_anew_is_drained_no_more() -> None:
     await store.drain("me")
     assert not (await a_lease(store, "me")).drained
     assert (await a_lease(store, "me", drained=True)).drained
+
+
+async def test_a_hub_that_freezes_while_it_looks_does_not_take_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "GONE_AFTER", 0.2)
+
+    class Freezing(MemoryStore):
+        freezes_for = 0.0
+
+        async def renew(
+            self, name: str, url: str, version: str, zone: str = "", copied: int = -1
+        ) -> Sequence[HubRow]:
+            seen = await super().renew(name, url, version, zone, copied)
+            await asyncio.sleep(self.freezes_for)
+            return seen
+
+    leader, store = MemoryStore("freezing"), Freezing("freezing")
+    await a_lease(leader, "leader")
+    await leader.open()
+    other = await a_lease(store, "other")
+    for _ in range(LOOKS_MIN):
+        assert not await other.may_lead()
+    store.freezes_for = 0.3
+    assert not await other.may_lead()
+    store.freezes_for = 0.0
+    assert await other.may_lead()
 
 
 async def test_a_drained_leader_goes_only_when_another_can_take_over() -> None:

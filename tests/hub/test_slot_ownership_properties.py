@@ -201,8 +201,11 @@ class Node:
 
 def broken_laws(world: World) -> Iterator[str]:
     """Let the world run to its end, and say what is wrong in it."""
-    watched = range(0, SLOTS, 16)
+    watched, looked_at = range(0, SLOTS, 16), 0.0
     for _ in world.run(FAULTY_FOR + QUIET_FOR):
+        if world.now - looked_at < 0.05:
+            continue
+        looked_at = world.now
         for slot in watched:
             if len(owners := world.owners(slot)) > 1:
                 yield f"at {world.now:.3f} both {owners} trust themselves with slot {slot}"
@@ -231,7 +234,7 @@ faults = st.lists(
 
 
 @given(st.integers(0, 2**32), faults)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_no_two_hubs_judge_the_same_agents_and_in_the_end_every_slot_has_its_owner(
     seed: int, faults: list[Fault]
 ) -> None:
@@ -247,9 +250,9 @@ def random_faults(seed: int) -> list[Fault]:
             chance.uniform(0.0, FAULTY_FOR),
             chance.choice(kinds),
             chance.choice(NAMES),
-            chance.uniform(0.5, 20.0),
+            chance.uniform(0.5, chance.choice((5.0, 20.0))),
         )
-        for _ in range(6)
+        for _ in range(8)
     ]
 
 
@@ -267,7 +270,6 @@ class GivesWhatItHolds(SlotOwnership):
     [
         ("TRUST_FOR", 20.0),
         ("GONE_AFTER", 2.0),
-        ("RANK_WAIT", 10_000.0),
         ("JOIN_AFTER", 10_000.0),
         ("weight", lambda name, slot: weight(f"{name} {random.random()}", slot)),
     ],
@@ -283,6 +285,10 @@ def test_a_hub_that_judges_what_it_gives_away_is_noticed() -> None:
 
 def test_a_store_that_does_not_compare_the_beats_of_owners_is_noticed() -> None:
     """An owner that was gone may renew its row between the look of another hub and its claim."""
-    world = World(40, random_faults(40))
+    freezes = [
+        (10.0 + 10 * n, "freeze", NAMES[n % 3], random.Random(40 + n).uniform(6.0, 8.0)) for n in range(5)
+    ]
+    world = World(4, freezes)
     world.compares_beats = False
     assert list(broken_laws(world))
+    assert not list(broken_laws(World(4, freezes)))

@@ -63,8 +63,9 @@ class LeaderWatch:
         self._since = 0.0
         self._looks = 0
 
-    def is_gone(self, rows: Sequence[HubRow], now: float) -> bool:
-        """Whether this hub may take over, after a look at all rows."""
+    def is_gone(self, rows: Sequence[HubRow], now: float, took: float = 0.0) -> bool:
+        """Whether this hub may take over, after a look at all rows. The rows may be as old as the look took: an observer
+        that was frozen in the middle of it sees what was true before."""
         leader = leader_of(rows)
         drained = any(row.drained for row in rows if row.name == self._own_name)
         if not drained and (leader is None or leader.name == self._own_name):
@@ -74,7 +75,7 @@ class LeaderWatch:
             self._seen, self._since, self._looks = seen, now, 0
         self._looks += 1
         wait = DRAINED_AFTER if drained else GONE_AFTER
-        return now - self._since >= wait and self._looks > LOOKS_MIN
+        return now - took - self._since >= wait and self._looks > LOOKS_MIN
 
     def start_anew(self) -> None:
         """The store did not answer: the leader may have been unable to renew its row."""
@@ -150,7 +151,8 @@ class Lease:
     async def may_lead(self) -> bool:
         """Whether no other hub leads: then the next `open` of the store takes over, unless another hub is quicker."""
         await self._renew()
-        return self._watch.is_gone(self.rows, asyncio.get_running_loop().time())
+        now = asyncio.get_running_loop().time()
+        return self._watch.is_gone(self.rows, now, now - self._renewal_began_at)
 
     @property
     def drained(self) -> bool:
