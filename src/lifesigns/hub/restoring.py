@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 from collections.abc import Iterator, Mapping
@@ -19,12 +20,15 @@ from lifesigns.ports import StoredState
 A_MOMENT: Final = 0.001
 """A hub whose clock was set back continues so long after the last one: how long it was away is unknown."""
 
+AGENTS_AT_ONCE: Final = 250
+"""Restored in one turn of the loop: some milliseconds."""
+
 ROWS_SHOWN: Final = 5
 
 log: Final = logging.getLogger("lifesigns.hub")
 
 
-def restore_engine(
+async def restore_engine(
     recall: memory.Recall,
     remembered: StoredState,
     clock: SteadyClock,
@@ -33,9 +37,12 @@ def restore_engine(
     changes: ChangedKeys,
 ) -> tuple[Engine, str]:
     """The engine as the last hub left it, from the rows that were read before and those of `remembered`; and a sentence
-    about unreadable rows, empty if there are none."""
-    recall.take(remembered.beliefs)
-    beliefs = recall.beliefs()
+    about unreadable rows, empty if there are none. In turns: with a large fleet this takes a second, and the loop has to
+    answer, and to renew the row of this hub."""
+    for first in range(0, len(remembered.beliefs), AGENTS_AT_ONCE):
+        recall.take(remembered.beliefs[first : first + AGENTS_AT_ONCE])
+        await asyncio.sleep(0)
+    beliefs = recall.itself()
     if clock() < beliefs.at:
         step = clock.go_on_from(beliefs.at + A_MOMENT)
         log.warning(
@@ -45,7 +52,11 @@ def restore_engine(
         )
     now = clock()
     beliefs.at = beliefs.at or now  # The very first hub has not been away.
+    at = beliefs.at
     engine = Engine.restore(beliefs, now, policies, fleet, epoch=remembered.epoch, changes=changes)
+    for part in recall.parts(at, AGENTS_AT_ONCE):
+        engine.recall(part)
+        await asyncio.sleep(0)
     return engine, _log_unreadable(recall.unreadable)
 
 
