@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from lifesigns.core.agent import UNEVENTFUL, Past
+from lifesigns.core.effects import Rung
+from lifesigns.core.engine import Engine
+from lifesigns.core.fleet import Fleet
 from lifesigns.core.late_hosts import LateAgents
+from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import profile
 from lifesigns.core.signals import (
     BeatReceived,
@@ -14,6 +18,8 @@ from lifesigns.core.signals import (
     TaskAssigned,
     TaskClaimed,
 )
+from lifesigns.hub import memory
+from tests.core.harness import Watch
 from tests.hub.ground import Ground
 
 
@@ -137,3 +143,19 @@ async def test_who_was_late_on_a_host_is_not_stored_with_every_commit() -> None:
         await ground.restart(cleanly=False)
         assert ground.hub.engine.beliefs.fleet.late == {}
         assert "host h" in ground.hub.engine.beliefs.fleet.groups
+
+
+def test_agents_that_were_lost_under_a_brake_wait_for_a_person_after_a_restart_too() -> None:
+    """The brake went off because they stopped counting, not because any of them is back."""
+    watch = Watch()
+    for name in ("a", "b", "c", "d", "e"):
+        watch.beat(name, host="ws-1")
+    watch.live(watch.now + 720.0, *"stuvwxyz")
+    assert not watch.engine.beliefs.fleet.groups["host ws-1"].braked
+    rows = [*memory.everything(watch.engine.snapshot())]
+    engine = Engine.restore(memory.recalled(rows), watch.now + 1.0, fleet=FleetPolicy(canary_every=0))
+    beliefs = engine.snapshot()
+    fleet = Fleet(FleetPolicy(), beliefs.fleet, beliefs.agents)
+    held = fleet.hold(beliefs.agents["a"], Rung.TERMINATE, watch.now + 2.0)
+    assert held is not None
+    assert "a person decides" in held[0]
