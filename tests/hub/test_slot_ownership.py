@@ -12,13 +12,11 @@ from lifesigns.hub.slot_ownership import (
     RANK_WAIT,
     SLOTS,
     TRUST_FOR,
-    Plan,
-    SlotHub,
     SlotOwnership,
-    SlotRow,
     slot_of,
     weight,
 )
+from lifesigns.ports.slots import Plan, SlotHub, SlotRow
 
 ALL = range(SLOTS)
 
@@ -62,7 +60,7 @@ class Table:
         plan = self.ownership.look(hubs, self.slots.values(), self.now, self.now)
         self.own("a", plan.claim)
         self.ownership.claimed({slot: self.slots[slot].epoch for slot in plan.claim})
-        for slot, name in plan.give.items():
+        for slot, (_, name) in plan.give.items():
             self.own(name, [slot])
         return plan
 
@@ -165,7 +163,7 @@ def test_a_joiner_gets_what_it_ranks_first_for_a_few_at_a_time() -> None:
     assert not table.look(JOIN_AFTER).give
     give = table.look(1).give
     assert len(give) == MOVES_AT_ONCE
-    assert set(give.values()) == {"b"}
+    assert {name for _, name in give.values()} == {"b"}
     table.look(SLOTS / MOVES_AT_ONCE)
     assert {slot for slot, row in table.slots.items() if row.owner == "b"} == ranks_first("b", "a")
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lifesigns.hub import slot_ownership
-from lifesigns.hub.slot_ownership import SLOTS, Plan, SlotHub, SlotOwnership, SlotRow, weight
+from lifesigns.hub.slot_ownership import SLOTS, SlotOwnership, weight
+from lifesigns.ports.slots import Plan, SlotHub, SlotRow
 
 NAMES = ("a", "b", "c")
 FAULTY_FOR = 60.0
@@ -98,13 +99,14 @@ class World:
         self.hubs[node.name] = SlotHub(node.name, beat, 1, node.drained)
         return list(self.hubs.values()), list(self.rows.values())
 
-    def change(self, node: Node, plan: Plan, seen: dict[int, int]) -> dict[int, int]:
+    def change(self, node: Node, plan: Plan) -> dict[int, int]:
         """Claims and gifts, as far as the epochs, and the beats of the owners, are those that were seen."""
         self.epoch += 1
         claimed: dict[int, int] = {}
-        for slot, owner in {**dict.fromkeys(plan.claim, node.name), **plan.give}.items():
+        wanted = {slot: (epoch, node.name) for slot, epoch in plan.claim.items()} | plan.give
+        for slot, (epoch, owner) in wanted.items():
             was = self.rows[slot].owner
-            if self.rows[slot].epoch != seen[slot]:
+            if self.rows[slot].epoch != epoch:
                 continue
             if was in self.hubs and self.hubs[was].beat != plan.beats[was] and self.compares_beats:
                 continue
@@ -147,9 +149,8 @@ class Node:
         def seen(rows: tuple[list[SlotHub], list[SlotRow]]) -> None:
             hubs, slots = rows
             plan = self.ownership.look(hubs, slots, began_at, self.clock())
-            epochs = {row.slot: row.epoch for row in slots}
             if plan.claim or plan.give:
-                self._call(lambda: self.world.change(self, plan, epochs), self._claimed)
+                self._call(lambda: self.world.change(self, plan), self._claimed)
             else:
                 self._rest()
 

@@ -22,14 +22,14 @@ ever fail, the epoch decides in the transaction of each commit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from math import inf
 from typing import Final
 from zlib import crc32
 
-from msgspec import Struct
+from lifesigns.ports.slots import Plan, SlotHub, SlotRow
 
 SLOTS: Final = 256
 
@@ -58,38 +58,6 @@ MOVES_AT_ONCE: Final = 4
 def slot_of(agent_id: str) -> int:
     """The slot of an agent, the same everywhere and for ever."""
     return crc32(agent_id.encode("utf-8", "surrogatepass")) % SLOTS
-
-
-class SlotHub(Struct, frozen=True):
-    """The row of a hub, as far as ownership depends on it."""
-
-    name: str
-    beat: int
-    format: int
-    """The newest form of beliefs that it can read."""
-    drained: bool = False
-
-
-class SlotRow(Struct, frozen=True):
-    """The row of a slot."""
-
-    slot: int
-    epoch: int = 0
-    owner: str = ""
-    format: int = 0
-    """The form in which its beliefs are written."""
-
-
-@dataclass(slots=True)
-class Plan:
-    """What a hub wants to change in the rows of slots. It has to stop judging what it gives away before it does so."""
-
-    claim: dict[int, int] = field(default_factory=dict)
-    """By slot: the epoch that was seen."""
-    beats: dict[str, int] = field(default_factory=dict)
-    """By hub: the beat that was seen."""
-    give: dict[int, str] = field(default_factory=dict)
-    """By slot: to whom."""
 
 
 @dataclass(slots=True)
@@ -229,17 +197,17 @@ class SlotOwnership:
 
     def _surplus(
         self, own: Mapping[int, int], rows: Mapping[int, SlotRow], hubs: Sequence[SlotHub]
-    ) -> dict[int, str]:
+    ) -> dict[int, tuple[int, str]]:
         """The slots of this hub that others rank first for, and who does; all of them if this one is drained."""
         drained = any(hub.drained for hub in hubs if hub.name == self._name)
-        give: dict[int, str] = {}
+        give: dict[int, tuple[int, str]] = {}
         for slot in own:
             fit = [hub.name for hub in hubs if hub.name != self._name and self._is_fit(hub, rows[slot])]
             if not drained:
                 fit.append(self._name)
             best = max(fit, key=lambda name: weight(name, slot), default=self._name)
             if best != self._name:
-                give[slot] = best
+                give[slot] = (own[slot], best)
             if len(give) >= MOVES_AT_ONCE and not drained:
                 break
         return give
