@@ -25,6 +25,7 @@ from lifesigns.errors import Bug
 from lifesigns.hub import memory
 from tests.core.harness import START, Watch
 from tests.core.test_engine_properties import IDS, PROFILES, SELDOM, histories, live, tidy
+from tests.core.test_second_opinion import SOON, questions, watched
 
 ALONE = replace(SELDOM, canary_every=0, moves_per_minute=0, brake_count=100)
 """What concerns all agents of an engine together is left out: a group whose agents leave is another group."""
@@ -319,3 +320,80 @@ def test_the_state_of_a_fleet_that_is_not_known_is_no_reason_to_act() -> None:
     other.engine.adopt(part, other.now)
     (group,) = [group for group in other.engine.beliefs.fleet.groups.values() if group.deserted_by]
     assert group.lost_by == {"": 1}
+
+
+def test_what_went_is_not_stored_as_gone() -> None:
+    """An empty row deletes: it would delete what another engine has by now."""
+    changes = ChangedKeys()
+    watch = Watch(engine=Engine(fleet=FleetPolicy(canary_every=0), changes=changes))
+    watch.beat("a")
+    watch.hear(s.TaskAssigned(agent_id="a", task_id="t-1", expected_for=1000.0))
+    watch.hear(s.TaskClaimed(agent_id="a", task_id="t-1"))
+    watch.hear(s.MessageSent(agent_id="a", message_id="m-1", to="b", priority=s.Priority.HIGH))
+    assert {row.kind for row in memory.changed(changes, watch.engine.snapshot())} == {
+        *(memory.AGENT, memory.TASK, memory.CLAIM, memory.MESSAGE, memory.HUB)
+    }
+    watch.engine.release({"a"})
+    assert memory.changed(changes, watch.engine.snapshot()) == []
+
+
+def test_open_messages_count_for_their_sender_wherever_it_is() -> None:
+    watch = Watch()
+    watch.beat("a")
+    for number in range(3):
+        watch.hear(s.MessageSent(agent_id="a", message_id=f"{number}", to="b", priority=s.Priority.LOW))
+    other = Watch(at=watch.now)
+    other.engine.adopt(stored(watch.engine), watch.now)
+    assert other.agent("a").messages == 3
+    other.hear(s.MessageWithdrawn(agent_id="a", message_id="0"))
+    assert other.agent("a").messages == 2
+
+
+def test_agents_that_went_are_no_witnesses_of_their_host() -> None:
+    """Nor are they late with it: nothing is known of them here."""
+    watch = Watch()
+    for name in "abcd":
+        watch.beat(name, host="h")
+    watch.run_until(watch.now + 12.0)
+    assert watch.engine.beliefs.fleet.late["h"].suspected.keys() == set("abcd")
+    watch.engine.release(set("bcd"))
+    assert watch.engine.beliefs.fleet.late["h"].suspected.keys() == {"a"}
+    assert watch.engine.beliefs.fleet.witnesses == {"h": {"": {"a": None}}}
+    watch.engine.release({"a"})
+    assert (watch.engine.beliefs.fleet.late, watch.engine.beliefs.fleet.witnesses) == ({}, {})
+    watch.run_until(watch.now + 600.0)
+
+
+def test_a_policy_that_only_agents_asked_for_which_went_is_forgotten() -> None:
+    """Its place is free for the next one: there is a limit to them."""
+    watch = Watch()
+    for number in range(50):
+        watch.hear(s.AgentRegistered(agent_id="a", policy={"silence": {"timeout": 5.0 + number / 10}}))
+        policies = len(watch.engine._context.book.policies)
+        watch.engine.release({"a"})
+    assert policies <= 3
+
+
+def test_the_zones_are_asked_again_by_the_engine_that_adopts() -> None:
+    """The hub that asked is gone, and its answers with it."""
+    watch = watched("b")
+    watch.run_until(START + 12)
+    after = Watch(SOON, at=watch.now + 7.0)
+    after.engine.has_zones(["b"])
+    after.beat("z")
+    after.engine.adopt(stored(watch.engine), after.now)
+    after.live(after.now + 60.0, "z")
+    (question,) = questions(after)
+    assert question.at < after.facts(e.Flip, "a")[-1].at
+
+
+def test_an_engine_that_adopts_knows_when_the_other_one_slept() -> None:
+    """Else an agent would be stuck for the hour in which nobody listened to it."""
+    watch = Watch()
+    watch.beat("a")
+    watch.jump_to(watch.now + 3600.0)
+    watch.beat("a")
+    other = Watch(at=watch.now)
+    other.beat("z")
+    other.engine.adopt(stored(watch.engine), other.now, handed_over=True)
+    assert other.engine.beliefs.awareness.lapsed(START, other.now) > 3500.0
