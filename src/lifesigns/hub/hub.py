@@ -140,9 +140,10 @@ class Hub:
         if copy is not None:
             await copy.catch_up()
         recall = memory.Recall() if copy is None else copy.recall
+        # Beside the loop: with a large fleet this takes a second, and the loop has to renew the row of this hub.
         with nullcontext() if copy is None else collector_paused():
-            self.engine, self.unreadable = await restore_engine(
-                recall, remembered, self.clock, self._policies, self._fleet, self._unstored
+            self.engine, self.unreadable = await asyncio.to_thread(
+                restore_engine, recall, remembered, self.clock, self._policies, self._fleet, self._unstored
             )
         if copy is not None:
             log.info(

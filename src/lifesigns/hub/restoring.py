@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import logging
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
@@ -20,15 +20,12 @@ from lifesigns.ports import StoredState
 A_MOMENT: Final = 0.001
 """A hub whose clock was set back continues so long after the last one: how long it was away is unknown."""
 
-AGENTS_AT_ONCE: Final = 250
-"""Restored in one turn of the loop: some milliseconds."""
-
 ROWS_SHOWN: Final = 5
 
 log: Final = logging.getLogger("lifesigns.hub")
 
 
-async def restore_engine(
+def restore_engine(
     recall: memory.Recall,
     remembered: StoredState,
     clock: SteadyClock,
@@ -37,11 +34,8 @@ async def restore_engine(
     changes: ChangedKeys,
 ) -> tuple[Engine, str]:
     """The engine as the last hub left it, from the rows that were read before and those of `remembered`; and a sentence
-    about unreadable rows, empty if there are none. In turns: with a large fleet this takes a second, and the loop has to
-    answer, and to renew the row of this hub."""
-    for first in range(0, len(remembered.beliefs), AGENTS_AT_ONCE):
-        recall.take(remembered.beliefs[first : first + AGENTS_AT_ONCE])
-        await asyncio.sleep(0)
+    about unreadable rows, empty if there are none."""
+    recall.take(remembered.beliefs)
     beliefs = recall.itself()
     if clock() < beliefs.at:
         step = clock.go_on_from(beliefs.at + A_MOMENT)
@@ -54,9 +48,8 @@ async def restore_engine(
     beliefs.at = beliefs.at or now  # The very first hub has not been away.
     at = beliefs.at
     engine = Engine.restore(beliefs, now, policies, fleet, epoch=remembered.epoch, changes=changes)
-    for part in recall.parts(at, AGENTS_AT_ONCE):
+    for part in recall.parts(at, sys.maxsize):
         engine.recall(part)
-        await asyncio.sleep(0)
     return engine, _log_unreadable(recall.unreadable)
 
 
