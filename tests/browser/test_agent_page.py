@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.agent.supervise.running import eventually
 from tests.browser.fleet import LivingAgent, living
 from tests.browser.hub import Hub
 from tests.browser.visit import Visit
@@ -125,6 +126,7 @@ def test_who_was_never_heard_of_has_a_page_that_says_so(operator: Visit) -> None
 
 def test_a_newcomer_s_page_says_what_would_be_there(operator: Visit, hub: Hub) -> None:
     hub.client.signal("registered", "newcomer")
+    eventually(lambda: any(one.agent_id == "newcomer" for one in hub.client.agents()))
     operator.go_to_agent("newcomer")
     for title, text in (
         ("Findings", "Nothing is wrong"),

@@ -243,7 +243,7 @@ async def _bombed(hub: Served, hostile: str, neighbour: str, packed: bytes) -> t
     return waits, statuses
 
 
-TURN_MAX = 0.12
+TURN_MAX = 0.2
 """Seconds of the loop's own processor time, with this test's part of the work in it. Before, 0.2 to 1.2; of spans 0.06."""
 DICTS = b"[" + b'{"a":1},' * 990_000 + b"0]"
 
@@ -313,7 +313,7 @@ async def test_others_get_their_turn_while_something_large_is_read(
         await asyncio.sleep(0.01)  # So that the last turn counts, too.
         turns.cancel()
         assert answer.status_code == (413 if path.endswith("messages") else 200), answer.text
-        assert max(await turns) < (TURN_MAX / 4 if path == "/v1/traces" else TURN_MAX)
+        assert max(await turns) < (TURN_MAX / 5 if path == "/v1/traces" else TURN_MAX)
 
 
 async def _turns() -> list[float]:
