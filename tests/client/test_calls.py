@@ -9,6 +9,7 @@ import pytest
 
 from lifesigns.client import AsyncClient
 from lifesigns.core.health import Doing, Health
+from lifesigns.core.signals import AgentRegistered, BeatReceived, Signal
 from lifesigns.errors import HubError, UsageError
 from tests.web.hub import RunningHub, running_hub
 
@@ -73,6 +74,20 @@ async def test_the_neediest_come_first_and_changes_can_be_asked_for(client: Asyn
     await client.beat("c")
     changed = await client.agent_list(since=page.updated)
     assert "c" in [agent.agent_id for agent in changed.agents]
+
+
+@pytest.mark.parametrize("said", [BeatReceived(agent_id="a"), AgentRegistered(agent_id="a", role="coder")])
+async def test_what_waited_for_the_engine_is_a_change_when_it_is_heard(
+    hub: RunningHub, client: AsyncClient, said: Signal
+) -> None:
+    """It came before somebody asked, and was heard after that: who asks again is told."""
+    await client.beats([{"agent_id": name} for name in "ab"])
+    came_at = hub.service.clock()
+    await client.beat("b")
+    page = await client.agent_list()
+    hub.service.hub.hear([said], at=came_at)
+    changed = await client.agent_list(since=page.updated)
+    assert "a" in [agent.agent_id for agent in changed.agents]
 
 
 async def test_history_has_what_happened(client: AsyncClient) -> None:

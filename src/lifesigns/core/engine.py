@@ -148,6 +148,11 @@ class Engine:
 
     # --- for those who show it ------------------------------------------------------------------------
 
+    @property
+    def now(self) -> float:
+        """The moment of the last signal or look. Nothing is heard at an earlier one."""
+        return self._now
+
     def agent(self, agent_id: str) -> Agent | None:
         """What we believe about an agent. Read it, do not write it."""
         return self._agents.get(agent_id)

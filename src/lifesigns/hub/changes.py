@@ -1,7 +1,8 @@
 """Changes: which agents changed since a moment, for clients that poll.
 
 A beat changes `heard_at`, and shows there. Every other change comes with a report or an effect that names its agent;
-the hub records the name here with the moment. A token stands for a moment of one hub process.
+the hub records the name here with the moment. A token stands for a moment of one hub process: the last one at which the
+engine heard something. What has arrived and still waits for the engine is a change after that.
 """
 
 from __future__ import annotations

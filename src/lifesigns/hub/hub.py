@@ -366,7 +366,7 @@ class Hub:
                 agent_id = getattr(signal, "agent_id", "")
                 if agent_id and agent_id is not noted:  # What comes together is mostly of one agent.
                     noted = agent_id
-                    self.changes.note(agent_id, at)
+                    self.changes.note(agent_id, self.engine.now)
                 if self.ledger.has_any_of(agent_id):
                     self.ledger.note_report(signal)
             else:

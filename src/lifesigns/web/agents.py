@@ -63,7 +63,7 @@ async def agents(request: Request) -> Answer:
     return answer(
         AgentList(
             agents=tuple(agent_health(agent, beliefs, now) for agent in found),
-            updated=changes.token(now),
+            updated=changes.token(service.engine.now),
             cursor=None if more is None else str(more),
             complete=changed_at is None,
             gone=() if changed_at is None else tuple(changes.gone_since(changed_at)),
