@@ -31,8 +31,10 @@ settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True
 settings.register_profile("glance", deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
-# Whoever was started by `nohup` ignores SIGHUP, and so would every child in these tests; some are about just that signal.
+# Whoever was started by `nohup` or with `&` ignores these, and so would every child in these tests; some are about just them.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No test may find the hub of the person who runs it, or leave anything in that person's state folder.
 FOR_TESTS = (
