@@ -139,7 +139,7 @@ def only(effects: object, kind: type[AnEffect]) -> list[AnEffect]:
 
 def test_a_case_begins_with_a_nudge_at_once() -> None:
     case = Climb(*WEAK).open().case
-    assert case == Case(Rung.NUDGE, NOW, STALLED.text, waited_from=NOW, wait=0.0, respawn=True)
+    assert case == Case(Rung.NUDGE, STALLED.text, waited_from=NOW, wait=0.0, respawn=True)
 
 
 @pytest.mark.parametrize("health", [Health.STARTING, Health.HEALTHY, Health.DEGRADED, Health.TERMINATED])
@@ -818,7 +818,7 @@ def test_an_agent_is_ending_while_an_order_to_end_it_is_out(
 ) -> None:
     climb = Climb(LOOP)
     assert not climb.ladder.is_ending(climb.agent)
-    climb.agent.case = Case(rung, NOW, "", order_id=order_id, wait=wait)
+    climb.agent.case = Case(rung, "", order_id=order_id, wait=wait)
     assert climb.ladder.is_ending(climb.agent) is is_ending
 
 
@@ -949,7 +949,7 @@ def test_a_person_replaces_what_was_going_on() -> None:
     case = climb.ladder.start(climb.agent, Rung.ESCALATE, climb.now, reason="odd", by="")
     assert climb.said() == [(Rung.NUDGE, Stage.DROPPED, "replaced by a person")]
     assert case is climb.agent.case
-    assert case == Case(Rung.ESCALATE, climb.now, "odd", waited_from=climb.now, respawn=False)
+    assert case == Case(Rung.ESCALATE, "odd", waited_from=climb.now, respawn=False)
     case = climb.ladder.start(
         climb.agent, Rung.TERMINATE, climb.now + 1, reason="odd", by="ann", respawn=True
     )

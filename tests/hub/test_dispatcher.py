@@ -51,7 +51,7 @@ def asked_about() -> AskStatus:
 
 def waiting_for(*order_ids: str) -> Beliefs:
     """An engine that still waits for these nudges."""
-    case = Case(Rung.NUDGE, NOW, "stuck", waited_from=NOW, wait=600.0)
+    case = Case(Rung.NUDGE, "stuck", waited_from=NOW, wait=600.0)
     case.nudge_ids, case.order_id = order_ids, order_ids[-1] if order_ids else ""
     agent = Agent("a", 1, since=NOW)
     agent.case = case

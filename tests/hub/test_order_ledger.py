@@ -114,7 +114,7 @@ def test_what_nobody_waits_for_any_more_is_not_opened_and_not_given_again() -> N
 
 def test_the_beat_that_refutes_an_order_is_answered_without_it() -> None:
     ground = Ground()
-    case = Case(Rung.NUDGE, NOW, "stuck", waited_from=NOW, wait=600.0)
+    case = Case(Rung.NUDGE, "stuck", waited_from=NOW, wait=600.0)
     case.order_id = "1-1"
     agent = Agent("a", 1, since=NOW)
     agent.case = case

@@ -183,7 +183,7 @@ GONE = Finding(Kind.SILENCE, 1.0, Severity.DISCONNECTED, "process gone", {})
         ({"health": Health.DISCONNECTED, "cause": Cause.UNKNOWN}, "Lost."),
         ({"doing": Doing.WAITING_FOR_HUMAN, "doing_note": "May I?"}, "May I?"),
         ({"health": Health.TERMINATED, "doing_note": "left: done"}, "Left: done."),
-        ({"case": Case(Rung.NUDGE, 1.0, "Go on.")}, "Nudge: Go on."),
+        ({"case": Case(Rung.NUDGE, "Go on.")}, "Nudge: Go on."),
         (
             {"past": Past(poisoned=True), "findings": [GONE]},
             "Not judged any more, by a bug of lifesigns, until it is cleared.",
@@ -212,3 +212,16 @@ async def test_somebody_should_look_at_an_agent_that_is_unwell_or_not_judged(hub
     agent.health, agent.past = Health.HEALTHY, Past(poisoned=True)
     seen = agent_health(agent, beliefs, 5.0)
     assert (seen.unwell, seen.need) == (True, -1)
+
+
+async def test_an_escalation_began_when_people_were_asked_wherever_it_is_shown(hub: RunningHub) -> None:
+    """Not when the nudges before it began: the list, the agent's page and `lifesigns show` say the same."""
+    await hub.post("/api/v1/beats", {"agent_id": "costly"})
+    await hub.post("/api/v1/agents/costly/nudge", {"reason": "Go on."})
+    await escalate(hub, "costly")
+    agent = hub.service.engine.agent("costly")
+    assert agent is not None
+    shown = agent_health(agent, hub.service.engine.beliefs, hub.service.clock()).intervention
+    (asked,) = FleetSnapshot(hub.service).fleet().needs
+    assert shown is not None
+    assert (shown.rung, shown.since) == (Rung.ESCALATE, asked.at)

@@ -275,7 +275,6 @@ class Case:
     """An agent's way up the ladder. `waited_from` and `wait` make the next step's deadline."""
 
     rung: Rung
-    opened_at: float
     reason: str
     attempt: int = 0
     order_id: str = ""

@@ -102,7 +102,7 @@ class Ladder:
         if agent.health in UNWELL and policy.enabled and not _is_crash(agent):
             rung = _first_rung(agent, policy)
             wait = policy.hesitate_for if agent.health is Health.DISCONNECTED else 0.0
-            agent.case = Case(rung, now, _reason(agent), waited_from=now, wait=wait)
+            agent.case = Case(rung, _reason(agent), waited_from=now, wait=wait)
             agent.case.respawn = not spent(agent)
             agent.case.on_silence = _is_silent(agent)
 
@@ -171,7 +171,7 @@ class Ladder:
     ) -> Case:
         """A person starts at any rung; the brake does not bind a person."""
         self.drop(agent, now, f"replaced by {by or 'a person'}")
-        agent.case = case = Case(rung, now, reason, waited_from=now, by=by, respawn=respawn)
+        agent.case = case = Case(rung, reason, waited_from=now, by=by, respawn=respawn)
         return case
 
     # --- outcomes ---------------------------------------------------------------------------------

@@ -66,6 +66,7 @@ class InterventionView(Struct, frozen=True):
     attempt: int
     reason: str
     since: Moment
+    """When this step was taken, or was granted more time."""
     next_at: Moment | None
     decided: str = ""
     """The decision about an escalation; empty while people are asked."""

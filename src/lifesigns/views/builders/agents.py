@@ -150,7 +150,7 @@ def _intervention(case: Case) -> InterventionView:
         case.rung,
         case.attempt,
         case.reason,
-        moment(case.opened_at),
+        moment(case.waited_from),
         moment_or_none(next_at),
         case.said.partition(" ")[2] if case.rung is Rung.ESCALATE and Stage.ANSWERED in case.reached else "",
     )
