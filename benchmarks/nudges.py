@@ -120,7 +120,7 @@ class Fleet:
         query = [("wait", "30"), *(("agent", name) for name in house)]
         try:
             while True:
-                known = [("but", order_id) for order_id in list(self._seen)[-20:]]
+                known = [("exclude", order_id) for order_id in list(self._seen)[-20:]]
                 reply = await connection.ask(
                     "GET", f"/api/v1/orders?{urlencode([*query, *known])}", answer_for=40.0
                 )

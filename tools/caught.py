@@ -1,6 +1,6 @@
 """`python -m tools.caught [PAGE ...]`: what our pages show under *Caught*, taken anew with the real programs (`make caught`).
 
-Coding agents and a framework run offline, against a scripted model that makes the same failing call eight times; then `lifesigns
+Coding agents and frameworks run offline, against a scripted model that makes the same failing call eight times; then `lifesigns
 show` says what was seen. `make integrations` has installed them before.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.integrations.coders import CODERS, Coder
-from tests.integrations.frameworks import FRAMEWORKS, hub_and_model, running
+from tests.integrations.frameworks import FRAMEWORKS, Framework, hub_and_model, running
 from tests.integrations.scripted_model import Say, Step, Use, sh
 from tests.integrations.traced_claude import traced_claude
 from tests.integrations.watched_coder import Terminal, watched
@@ -28,6 +28,7 @@ HOWTO: Final = Path(__file__).resolve().parents[1] / "docs/howto"
 SHOWN: Final = re.compile(r"(^## Caught\n.*?^```text\n).*?(^```$)", re.MULTILINE | re.DOTALL)
 THINKS_FOR: Final = 0.3
 LOOP: Final[list[Step]] = [*[sh("cat no-such-file", after=THINKS_FOR)] * 8, Say("done")]
+BROKEN: Final = Use("broken", {"path": "/no/such"}, after=THINKS_FOR)
 
 
 def main() -> None:
@@ -53,10 +54,11 @@ def _coder(coder: Coder, folder: Path) -> str:
         return _show(one.hub, one.agent()["agent_id"])
 
 
-def _framework(name: str, folder: Path) -> str:
-    with hub_and_model(folder) as (hub, model), running(hub, model, FRAMEWORKS[name], "loop") as program:
+def _framework(framework: Framework, folder: Path) -> str:
+    with hub_and_model(folder) as (hub, model), running(hub, model, framework, "loop") as program:
+        model.scripts = {"loop": [*[BROKEN] * 8, *framework.last]}
         program.wait()
-        program.until(lambda: program.state() == "terminated", "it left")
+        program.until(lambda: program.state() in ("terminated", "disconnected"), "it is over")
         return _show(hub, program.agent_id)
 
 
@@ -114,7 +116,7 @@ def _show(hub: Hub, agent_id: str) -> str:
 
 CASTS: Final[dict[str, Callable[[Path], str]]] = {
     **{f"watch-{name}": partial(_coder, coder) for name, coder in CODERS.items()},
-    "watch-your-framework": partial(_framework, "langchain"),
+    **{f"watch-{name.replace('_', '-')}": partial(_framework, one) for name, one in FRAMEWORKS.items()},
     "watch-by-opentelemetry": _telemetry,
     "mcp": _mcp,
     "supervise-any-command": _terminal,

@@ -207,12 +207,12 @@ def _unpack(file: Path, staging: Path) -> Manifest:
             for member in tar:
                 if member.name == MANIFEST:
                     continue
-                if member.name not in named or not member.isreg() or not _stays_inside(member.name):
+                if member.name not in named or not _is_plain(member) or not _stays_inside(member.name):
                     raise UsageError(f"{file} holds {member.name!r}, which its manifest does not name")
                 _write_out(tar, member, staging / member.name)
     except FileNotFoundError as error:
         raise UsageError(f"there is no backup {file}") from error
-    except (tarfile.TarError, EOFError) as error:
+    except (tarfile.TarError, EOFError, ValueError, OverflowError) as error:
         raise UsageError(f"{file} is no backup, or is cut off: {error}") from error
     except OSError as error:
         raise UsageError(f"{file} cannot be restored: {error.strerror or error}") from error
@@ -233,6 +233,11 @@ def _manifest(tar: tarfile.TarFile, file: Path) -> Manifest:
         return msgspec.json.decode(raw, type=Manifest)
     except msgspec.MsgspecError as error:
         raise UsageError(f"the manifest of {file} cannot be read: {error}") from error
+
+
+def _is_plain(member: tarfile.TarInfo) -> bool:
+    """Whether it is a file that takes as much room in the backup as on the disk. One with holes fills any disk."""
+    return member.isreg() and not member.issparse()
 
 
 def _stays_inside(name: str) -> bool:

@@ -47,9 +47,9 @@ def test_who_is_not_judged_any_more_is_not_shown_as_well_and_comes_first() -> No
     with hub_in_thread() as hub:
         hub.client.beats([{"agent_id": "gone"}, {"agent_id": "odd"}])
         hub.client.signal("exited", "gone", status=3)
-        hearing = hub.running.service.engine._handlers
+        admission = hub.running.service.engine._admission
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(hearing, "hear", lambda *_: 1 / 0)
+            patch.setattr(admission, "address", lambda *_: 1 / 0)
             hub.client.signal("progress", "odd", note="12/40")
         eventually(lambda: hub.client.agent("odd").set_aside)
         said = hub.cli("agents", "-q", "odd")
@@ -114,6 +114,13 @@ def test_show_of_somebody_unknown_is_one_line(hub: HubInThread) -> None:
     said = hub.cli("show", "ghost")
     assert said.exit_code == 2
     assert said.stderr.splitlines() == [f"Error: {hub.url}: HTTP 404: no agent 'ghost' has been heard of"]
+
+
+@pytest.mark.parametrize("command", ["show wel", "nudge wel x", "pause wel"])
+def test_a_mistyped_agent_is_named_as_it_should_be(hub: HubInThread, command: str) -> None:
+    said = hub.cli(*command.split())
+    assert said.exit_code == 2
+    assert "no agent 'wel' has been heard of; did you mean well?" in said.output
 
 
 def test_one_beat_for_scripts(hub: HubInThread) -> None:

@@ -285,6 +285,15 @@ def test_why_it_ended_is_known_until_it_begins_anew() -> None:
     assert watch.agent().doing_note == ""
 
 
+@pytest.mark.parametrize("doing", [Doing.WORKING, Doing.BUSY, Doing.WAITING_FOR_HUMAN])
+def test_an_agent_that_has_ended_does_nothing(doing: Doing) -> None:
+    watch = Watch()
+    watch.beat(doing=doing)
+    watch.hear(s.AgentLeft(agent_id="a", reason="done"))
+    assert watch.agent().doing is Doing.UNKNOWN
+    assert watch.agent().doing_note == "left: done"
+
+
 def test_a_batch_that_is_delivered_twice_does_not_raise_the_dead() -> None:
     """Its registration came before its good-bye, and comes again after it. Who then begins anew is heard."""
     watch = Watch()

@@ -10,7 +10,13 @@ from lifesigns.core.detectors import stall
 from lifesigns.core.effects import Finding, Kind, Severity
 from lifesigns.core.health import Doing
 from lifesigns.core.policy import HOUR, StallPolicy
-from lifesigns.core.signals import AgentRegistered, DoingChanged, ModelFinished, ToolFinished
+from lifesigns.core.signals import (
+    AgentRegistered,
+    DoingChanged,
+    ErrorReported,
+    ModelFinished,
+    ToolFinished,
+)
 from tests.core.harness import START as BEGIN
 from tests.core.harness import Watch
 
@@ -258,11 +264,16 @@ def test_who_does_nothing_at_all_is_told_so() -> None:
     assert (found.severity, found.text) == (Severity.STUCK, "No tokens used and nothing else done for 2 h.")
 
 
-def test_who_never_beats_is_not_missed_at_its_work() -> None:
-    """It may have ended hours ago: nobody would know."""
+@pytest.mark.parametrize("errors", [0, 5])
+def test_who_never_beats_is_not_missed_at_its_work(errors: int) -> None:
+    """It may have ended hours ago: nobody would know. That it did something wrong before says nothing about that either."""
     watch = Watch()
     watch.hear(AgentRegistered(agent_id="a", beats=False))
     watch.hear(DoingChanged(agent_id="a", doing=Doing.WORKING))
     watch.hear(ToolFinished(agent_id="a", call_id="c", tool="ls"))
+    for n in range(errors):
+        watch.hear(ErrorReported(agent_id="a", message=f"try {n}"))
+    found = {Kind.ERRORS} if errors else set()
+    assert {finding.kind for finding in watch.agent().findings} == found
     watch.run_until(BEGIN + 4 * HOUR)
-    assert watch.agent().findings == ()
+    assert {finding.kind for finding in watch.agent().findings} == found

@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 
 from lifesigns.core import effects, signals
 from lifesigns.core.health import Cause, Doing, Health
-from lifesigns.wire.signals import signal_types
+from lifesigns.wire.signals_and_orders import signal_types
 from tests.docs.pages import ROOT
 
 ENGINE = (ROOT / "docs/reference/engine.md").read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 
 import pytest
 
@@ -13,6 +14,7 @@ STEP = re.compile(r"([\w/]+\.py)::([\w.]+(?:, [\w.]+)*)")
 WALKS = [(int(count), STEP.findall(steps)) for count, steps in WALK.findall(PAGE)]
 
 
+@cache
 def functions(path: str) -> set[str]:
     """What a file defines: functions by their name, methods as `Class.method`."""
     found = set[str]()

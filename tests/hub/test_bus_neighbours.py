@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -52,7 +53,9 @@ async def test_a_hub_on_the_same_store_may_start(first: BusNeighbours) -> None:
     assert first.why_shared(NOW) == ""
 
 
-async def test_one_that_could_not_ask_is_told_of_while_it_is_there(first: BusNeighbours) -> None:
+@asynccontextmanager
+async def uninvited(first: BusNeighbours) -> AsyncIterator[BusNeighbours]:
+    """A hub with another store that could not ask, and that the first one has heard of."""
     bus = MemoryBus(ADDRESS)
     await bus.connect()
     second = BusNeighbours(bus, HubCard("hub-2", "http://two", "SQLite in /x"), lambda: NOW)
@@ -61,9 +64,22 @@ async def test_one_that_could_not_ask_is_told_of_while_it_is_there(first: BusNei
         while not first.why_shared(NOW):  # noqa: ASYNC110 -- nobody tells of it
             await asyncio.sleep(0.001)
     running.cancel()
+    yield second
     await bus.close()
+
+
+async def test_one_that_could_not_ask_is_told_of_while_it_is_there(first: BusNeighbours) -> None:
+    async with uninvited(first):
+        pass
     assert first.why_shared(NOW + GONE_AFTER - 0.1) == "hub-2 at http://two (store SQLite in /x)"
     assert first.why_shared(NOW + GONE_AFTER) == ""
+
+
+async def test_one_that_stops_is_no_neighbour_any_more(first: BusNeighbours) -> None:
+    async with uninvited(first) as second, asyncio.timeout(10):
+        await second.leave()
+        while first.why_shared(NOW):  # noqa: ASYNC110 -- nobody tells of it
+            await asyncio.sleep(0.001)
 
 
 async def test_nonsense_is_ignored_and_a_crowd_is_bounded(first: BusNeighbours) -> None:

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from lifesigns.core import signals as s
 from lifesigns.core.beliefs import Beliefs
 from lifesigns.core.changed_keys import ChangedKeys
+from lifesigns.core.effects import AskBack
 from lifesigns.core.engine import Engine
+from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook, profile
 from lifesigns.hub import memory
 from tests.core.test_engine_properties import PROFILES, SELDOM, beats, others, waits
@@ -113,3 +115,17 @@ def test_after_a_crash_at_any_commit_everything_but_beats_is_as_it_was(
             believed = rows(watching.snapshot())
     stored = {key: value for key, value in store.items() if key[0] != memory.HUB}
     assert stored.keys() == believed.keys()
+
+
+def test_a_question_for_a_task_is_reported_although_a_beat_led_to_it() -> None:
+    """A hub that forgot in a crash that it has asked would ask again."""
+    changes = ChangedKeys()
+    watching = Engine(PolicyBook(), FleetPolicy(moves_per_minute=10, canary_every=0.0), changes=changes)
+    watching.hear(s.BeatReceived(agent_id="idle", capacity_available=1), 1000.0)
+    watching.hear(s.BeatReceived(agent_id="sick"), 1000.0)
+    for task_id in ("t-1", "t-2"):
+        watching.hear(s.TaskClaimed(agent_id="sick", task_id=task_id), 1000.0)
+    changes.clear()
+    effects = watching.hear(s.BeatReceived(agent_id="sick", task_id="t-1", status="degraded"), 1005.0)
+    (asked,) = [effect for effect in effects if isinstance(effect, AskBack)]
+    assert (memory.CLAIM, asked.task_id) in reported(changes)

@@ -70,7 +70,7 @@ async def test_of_several_requests_that_are_heard_in_one_turn_each_has_its_own_l
         async with Ground() as ground:
             ground.hub.hear([beat("a"), beat("b")])
             await ground.until(lambda: not ground.hub.inbox.waiting)
-            monkeypatch.setattr(ground.hub.engine._handlers, "hear", raises)
+            monkeypatch.setattr(ground.hub.engine._admission, "address", raises)
             for request, name in (("request-1", "a"), ("request-2", "b")):
                 within(request, lambda name=name: ground.hub.hear([ProgressMade(agent_id=name)]))  # type: ignore[misc]
             await ground.until(lambda: len(listening.lines) == 2)

@@ -76,6 +76,20 @@ def test_each_event_alone_says_this(fields: dict[str, Any], signals: list[str]) 
     assert kinds(heard(session(), event(**fields))) == signals
 
 
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("other", "the session ended"),
+        ("", "the session ended"),
+        ("logout", "the session ended: logout"),
+    ],
+)
+def test_a_reason_that_says_nothing_is_not_said(reason: str, said: str) -> None:
+    (left,) = heard(session(), event(hook_event_name="SessionEnd", reason=reason))
+    assert isinstance(left, AgentLeft)
+    assert left.reason == said
+
+
 def test_we_ask_for_no_hook_after_each_call() -> None:
     """The hook after a batch says it too, and each hook costs the agent milliseconds."""
     asked = set(claude_code.PROGRAM.events)

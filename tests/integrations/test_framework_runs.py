@@ -259,17 +259,24 @@ def test_every_framework_is_installed_and_run() -> None:
     assert set(FRAMEWORKS) == set(WANTED)
 
 
-def test_the_page_names_the_versions_that_are_run_and_what_is_not_possible() -> None:
-    page = Path("docs/howto/watch-your-framework.md").read_text()
-    for name, packages in WANTED.items():
-        assert f"from lifesigns.integrations.{name} import watch" in page
-        assert packages[0].partition("==")[2] in page
-        module = import_module(f"lifesigns.integrations.{name}")
-        assert packages[0].partition("==")[2] == module.KNOWN
-    flat = " ".join(page.split())
-    for framework in FRAMEWORKS.values():
-        for reason in framework.cannot.values():
-            assert reason in flat, reason
+@pytest.mark.parametrize("name", WANTED)
+def test_the_page_of_a_framework_says_how_it_is_watched_what_is_not_seen_and_how_it_was_caught(
+    name: str,
+) -> None:
+    howto = Path("docs/howto")
+    page = (howto / f"watch-{name.replace('_', '-')}.md").read_text()
+    assert f"from lifesigns.integrations.{name} import watch" in page
+    version = WANTED[name][0].partition("==")[2]
+    assert version == import_module(f"lifesigns.integrations.{name}").KNOWN
+    assert version in page
+    assert version in (howto / "watch-your-framework.md").read_text()
+    for reason in FRAMEWORKS[name].cannot.values():
+        assert reason in page
+    for heading in ("## What is not seen", "## Take it away"):
+        assert heading in page
+    caught = page.partition("## Caught")[2]
+    assert f"$ lifesigns show {name}-loop\n" in caught
+    assert "times in a row with the same arguments and the same error" in caught
 
 
 def test_langchains_callbacks_know_whose_run_a_call_is(ear: Ear) -> None:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from math import inf
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -71,11 +72,21 @@ def proxy(fake: FakeGitHub, tmp_path_factory: pytest.TempPathFactory) -> Iterato
                 time.sleep(0.2)
             else:
                 break
-        yield f"http://127.0.0.1:{port}"
+        url = f"http://127.0.0.1:{port}"
+        _warm_up(url)
+        yield url
     finally:
         process.terminate()
         process.wait(10)
         log.close()
+
+
+def _warm_up(url: str) -> None:
+    """Prism compiles what GitHub may answer when a path is first asked for: seconds for events, on a busy machine more than our client
+    waits for an answer."""
+    for path in ("issues?labels=none", "issues/1", "issues/1/events", "issues/1/comments"):
+        asked = Request(f"{url}/repos/{REPO}/{path}", headers={"Authorization": f"Bearer {TOKEN}"})
+        urlopen(asked, timeout=300).close()
 
 
 async def test_everything_that_we_ask_of_github_is_what_github_describes(

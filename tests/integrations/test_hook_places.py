@@ -96,6 +96,13 @@ def test_by_command_settings_links_and_modes_stay_and_it_is_gone_again(
         assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
+def test_hooks_that_codex_does_not_trust_yet_promise_nothing(hub: Hub, tmp_path: Path) -> None:
+    """Codex skips them silently."""
+    done = hub.cli("hooks", "install", "codex", HOME=str(tmp_path), PATH="/usr/bin:/bin")
+    assert "nobody has trusted the hooks yet" in done.stderr
+    assert "are agents" not in done.stdout
+
+
 @pytest.mark.parametrize("program", ["qwen"])
 def test_settings_with_comments_are_refused_and_stay(hub: Hub, tmp_path: Path, program: str) -> None:
     path = tmp_path / PLACES[program].user

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+import psutil
 import pytest
 
 from tests.integrations.coders import Coder
@@ -168,6 +169,9 @@ class Watched:
             process.wait()
         for terminal in self._terminals:
             terminal.end()
+        for left in psutil.process_iter(["exe"]):
+            if (left.info["exe"] or "").startswith(f"{self.home}/"):  # Codex keeps a server of its own there.
+                left.kill()
 
 
 W = TypeVar("W", bound=Watched)

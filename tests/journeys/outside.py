@@ -5,8 +5,9 @@
         hub.until(lambda: hub.health("coder") == "healthy", "coder is healthy")
         agent = hub.python("agent.py", '''import lifesigns ...''')
 
-A hub is `lifesigns serve` in a process of its own (a fork of one that has loaded it, see `tests/servers/forked.py`), on a free port, with its state in `folder`. It can be stopped, killed,
-frozen and started again on the same port. Every process started through it has ended when the block ends.
+A hub is `lifesigns serve` in a process of its own (a fork of one that has loaded it, see `tests/servers/forked.py`; a fresh
+Python with `fresh=True`), on a free port, with its state in `folder`. It can be stopped, killed, frozen and started again on the
+same port. Every process started through it has ended when the block ends.
 """
 
 from __future__ import annotations
@@ -77,9 +78,11 @@ class Hub:
         *options: str,
         state: Path | None = None,
         env: Mapping[str, str] | None = None,
+        fresh: bool = False,
     ) -> None:
         self.folder = folder
         self._env = dict(env or {})
+        self._fresh = fresh
         self.state = folder / (state or "state")
         self._state_typed = str(state or self.state)
         self.port = free_port()
@@ -92,7 +95,7 @@ class Hub:
             self._options += ["--config", str(written)]
         self._processes: list[subprocess.Popen[str] | ForkedProcess] = []
         self._logs: dict[int, Path] = {}
-        self.process: ForkedProcess | None = None
+        self.process: subprocess.Popen[str] | ForkedProcess | None = None
 
     @property
     def store(self) -> str:
@@ -109,6 +112,16 @@ class Hub:
         """Start it, without waiting until it judges."""
         command = ("serve", "--port", str(self.port), "--state", self._state_typed, *self._options)
         self.log.touch()
+        if self._fresh:
+            with self.log.open("a") as out:
+                self.process = self._spawn(
+                    [sys.executable, "-m", "lifesigns", *command],
+                    stdout=out,
+                    stderr=out,
+                    cwd=self.folder,
+                    env=environment(**self._env),
+                )
+            return
         self.process = forked(*command, cwd=self.folder, env=environment(**self._env), log=self.log)
         self._processes.append(self.process)
 
@@ -290,10 +303,11 @@ def serving(
     *options: str,
     state: Path | None = None,
     env: Mapping[str, str] | None = None,
+    fresh: bool = False,
 ) -> Iterator[Hub]:
     """A running hub; `config` is its `lifesigns.yaml`, `options` go to `lifesigns serve`; its state is in `state`, said as it
-    is here; `env` is for the hub and for every program beside it."""
-    hub = Hub(folder, config, *options, state=state, env=env)
+    is here; `env` is for the hub and for every program beside it; a `fresh` one reads what Python reads at its start."""
+    hub = Hub(folder, config, *options, state=state, env=env, fresh=fresh)
     try:
         hub.start()
         yield hub

@@ -276,6 +276,8 @@ def test_other_names_pages_and_agents_have_no_business_here(maestro: Maestro) ->
     assert maestro.curl("-H", "Host: evil.example", "PLACE/health")["status"] == 421
     assert maestro.curl("-H", "Origin: http://evil.example", "-d", "{}", beat)["status"] == 403
     assert maestro.curl("-H", "Sec-Fetch-Site: cross-site", "-d", "{}", beat)["status"] == 403
+    taken = maestro.curl("-H", "Sec-Fetch-Site: cross-site", "PLACE/api/messages?agent=x")
+    assert taken["status"] == 403  # Who is given a message by that has been delivered it.
     assert maestro.curl("PLACE/api/v1/agents")["status"] == 404
     assert maestro.curl("-X", "POST", "PLACE/api/v1/agents/x/terminate")["status"] == 404
     assert maestro.curl("-d", '{"agent_id": "x"}', "PLACE/api/v1/beats")["status"] in (401, 404)

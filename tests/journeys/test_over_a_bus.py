@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 import time
@@ -83,8 +84,10 @@ def test_a_server_whose_keys_are_all_deleted_again_and_again_loses_nothing(tmp_p
         assert hub.disconnected() == set()
 
 
-def test_who_was_cut_off_from_the_bus_is_not_ended_when_it_returns(tmp_path: Path) -> None:
-    """Others are heard over the same bus, so it is not the bus."""
+@pytest.mark.parametrize("asleep", [False, True])
+def test_who_was_away_from_the_bus_is_not_ended_when_it_returns(tmp_path: Path, *, asleep: bool) -> None:
+    """Others are heard over the same bus, so it is not the bus. For a sleeper the server keeps the line open: the stop waits in
+    it, and is the first thing that it reads."""
     with NatsServer() as server, serving(tmp_path, {**IMPATIENT, "bus": server.url}) as hub:
         line = Line(server.port)
         try:
@@ -93,9 +96,13 @@ def test_who_was_cut_off_from_the_bus_is_not_ended_when_it_returns(tmp_path: Pat
             hub.python("other.py", other, LIFESIGNS_HUB=server.url)
             for name in ("worker", "other"):
                 hub.until(lambda name=name: hub.health(name) == "healthy", f"{name} is healthy")  # type: ignore[misc]
-            line.cut()
+            if asleep:
+                agent.send_signal(signal.SIGSTOP)
+            else:
+                line.cut()
             hub.until(lambda: "ordered" in stages(hub, "worker"), "the silent worker is to be ended")
             line.mend()
+            agent.send_signal(signal.SIGCONT)
             seems_well(hub, "worker")
             assert agent.poll() is None
             assert not hub.events("AGENT_TERMINATED")

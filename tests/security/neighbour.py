@@ -11,6 +11,7 @@ import os
 import socket
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -24,6 +25,7 @@ from tests.servers.valkey import ValkeyServer
 
 LOAD_FOR = 8.0
 FOUND_FOR = 20.0
+ATTACKED_WITHIN = 30.0
 EVERY = 0.05
 ON_BUS, ALIVE_ON_BUS = "good.bus", "good.alive"
 
@@ -46,6 +48,11 @@ class Neighbour:
     starved: float = 0.0
     """And for which share it waited for a processor: it is behind then, whoever attacks it."""
     answers: dict[str, int] = field(default_factory=dict)
+    """How who attacked was answered; and what it `published`."""
+    heard: int = 0
+    """Beats and reports that the hub has heard, of whomever."""
+    skipped: int = 0
+    """Messages of the bus that it did not read, because their sender had used up its share."""
 
     def quantile(self, part: float) -> float:
         return sorted(self.waits)[max(0, -int(-len(self.waits) * part // 1) - 1)]
@@ -55,7 +62,8 @@ class Neighbour:
         return (
             f"found after {self.found_after:.2f} s (on the bus {self.found_on_bus_after:.2f} s); beats p50 {p50:.1f} ms, p99 {p99:.1f} ms of {len(self.waits)}; "
             f"memory +{self.memory_mb:.0f} MB, disk +{self.disk_mb:.0f} MB, the hub ran for {self.busy:.0%} of the time "
-            f"and waited for a processor for {self.starved:.0%}; harmed: {self.harmed or 'no one'}; {self.answers}"
+            f"and waited for a processor for {self.starved:.0%}; harmed: {self.harmed or 'no one'}; "
+            f"{self.heard} signals heard, {self.skipped} messages skipped; {self.answers}"
         )
 
 
@@ -127,10 +135,21 @@ def disk_mb(hub: Hub) -> float:
     return sum(sizes) / 2**20
 
 
+def counted(hub: Hub, name: str) -> int:
+    """A counter of the hub's own."""
+    return int(float(hub.get("/metrics").partition(f"\nlifesigns_{name} ")[2].split()[0]))
+
+
 def beside(
-    names: tuple[str, ...], *, tokens: int = 1, load_for: float = LOAD_FOR, found_for: float = FOUND_FOR
+    names: tuple[str, ...],
+    *,
+    tokens: int = 1,
+    load_for: float = LOAD_FOR,
+    found_for: float = FOUND_FOR,
+    attacked: Callable[[dict[str, int]], bool] = lambda _: True,
 ) -> Neighbour:
-    """A neighbour's life and death beside these attacks, by each of so many tokens, and floods of one kind of bus."""
+    """A neighbour's life and death beside these attacks, by each of so many tokens, and floods of one kind of bus. It lives for this
+    long, and until its hub is `attacked`, by how the attack was answered: who attacks may wait for a processor, too."""
     found = Neighbour()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -156,11 +175,15 @@ def beside(
         if names:
             port = 0 if bus is None else bus.port
             attack = stack.enter_context(attacking(folder, hub.port, evil, *names, bus=port))
-        died_at = _live(line, on_bus, found, load_for, hub)
+        died_at = _live(
+            line, on_bus, found, load_for, hub, lambda: attack is None or attacked(attack.answers)
+        )
         dead = {"good-1", *([] if on_bus is None else [ON_BUS])}
         _find(hub, line, on_bus, found, died_at, found_for, dead)
         found.harmed = [name for name in ("good-2", ALIVE_ON_BUS) if _losses(hub, name)]
         found.answers = {} if attack is None else attack.answers
+        found.heard = counted(hub, "beats_total") + counted(hub, "reports_total")
+        found.skipped = counted(hub, "bus_messages_over_share_total")
         found.memory_mb, found.disk_mb = resident_mb(hub) - memory, disk_mb(hub) - disk
     return found
 
@@ -171,10 +194,17 @@ def _make_way(pid: int) -> None:
         os.setpriority(os.PRIO_PROCESS, int(thread.name), os.getpriority(os.PRIO_PROCESS, 0) + NICE)
 
 
-def _live(line: Line, on_bus: BusLine | None, found: Neighbour, load_for: float, hub: Hub) -> float:
+def _live(
+    line: Line,
+    on_bus: BusLine | None,
+    found: Neighbour,
+    load_for: float,
+    hub: Hub,
+    is_attacked: Callable[[], bool],
+) -> float:
     began, (ran, waited) = time.monotonic(), processor_seconds(hub)
     ends_at, died_at = began + load_for, 0.0
-    while time.monotonic() < ends_at:
+    while time.monotonic() < ends_at or not (is_attacked() or time.monotonic() > ends_at + ATTACKED_WITHIN):
         for name in ("good-1", "good-2"):
             found.waits.append(line.beat(name))
         if on_bus is not None:

@@ -25,6 +25,9 @@ STARVED = 0.05
 FOUND_WITHIN = 3.5
 """Beside several tokens twice as long: five of six that come and go make the hub doubt itself a little."""
 P99_MAX = 0.1
+HEARD_MIN = 2_000
+"""Signals, of five deliveries of the attack: those of the neighbours are a few hundred."""
+SKIPPED_MIN = 50_000
 MEMORY_MAX_MB = 300
 DISK_MAX_MB = 150
 
@@ -42,17 +45,23 @@ def test_a_neighbour_of_a_hostile_token_is_heard_and_its_death_is_found(
     attacks: tuple[str, ...], tokens: int
 ) -> None:
     within = FOUND_WITHIN * min(tokens, 2)
-    found = beside(attacks, tokens=tokens, load_for=LOAD_FOR, found_for=within + 2.5)
-    sys.stdout.write(f"{found}\n")
     floods = not {*FLOODS, *REDIS_FLOODS}.isdisjoint(attacks)
-    answered = [found.answers.get(status, 0) for status in ("202", "429")]
-    assert "reports" not in attacks or (answered[0] and sum(answered) >= 5), f"nothing was attacked: {found}"
-    assert not floods or found.answers["published"] >= 100_000, f"nothing was flooded: {found}"
+
+    def at_full_speed(answers: dict[str, int]) -> bool:
+        """Whether the attack got through: it may have to wait for a processor, too."""
+        by_http = "reports" not in attacks or answers.get("202", 0) >= 5
+        return by_http and (not floods or answers.get("published", 0) >= 100_000)
+
+    found = beside(attacks, tokens=tokens, load_for=LOAD_FOR, found_for=within + 2.5, attacked=at_full_speed)
+    sys.stdout.write(f"{found}\n")
+    assert at_full_speed(found.answers), f"nothing was attacked: {found}"
+    assert "reports" not in attacks or found.heard >= HEARD_MIN, f"nothing of it was heard: {found}"
     assert not found.harmed, found
     assert found.busy <= BUSY_MAX, found
     assert found.memory_mb <= MEMORY_MAX_MB, found
     assert found.disk_mb <= DISK_MAX_MB, found
     if found.starved < STARVED:
+        assert not floods or found.skipped >= SKIPPED_MIN, f"the hub was not flooded: {found}"
         assert found.found_after <= within, found
         assert not floods or found.found_on_bus_after <= within, found
         assert found.quantile(0.99) <= P99_MAX, found

@@ -29,6 +29,7 @@ from lifesigns.hub.principals import Role
 from lifesigns.wire import decode_beats, decode_signals
 from tests.client.served import Served, served
 from tests.web.hub import RunningHub, running_hub
+from tests.web.listening import until
 from tests.wire import otlp_requests
 
 FLOOD_FOR = 3.0
@@ -197,19 +198,24 @@ def agent_token(hub: Served, agents: str) -> str:
         return client.create_token("agent", agents, agents=agents).token
 
 
+def large_results(agent_id: bytes) -> bytes:
+    call = b'{"type":"tool_finished","agent_id":"%s","call_id":"1","tool":"x","result":[%s0]}' % (
+        agent_id,
+        b'{"a":1},' * 110_000,
+    )
+    return b"[" + b",".join([call] * 8) + b"]"
+
+
 @pytest.mark.parametrize("bomb", ["lines", "an array", "calls with large results"])
 def test_a_neighbour_is_heard_while_a_packed_bomb_is_read(tmp_path: Path, bomb: str) -> None:
-    """8 kB that unpack to 8 MB, again and again; with the neighbour's beats measured from outside."""
-    call = b'{"type":"tool_finished","agent_id":"a","call_id":"1","tool":"x","result":[%s0]}' % (
-        b'{"a":1},' * 110_000
-    )
-    raw = b"[" + b",".join([call] * 8) + b"]" if bomb not in BOMBS else BOMBS[bomb]
-    packed = gzip.compress(raw)
+    """8 kB that unpack to 8 MB, again and again: whoever sends them is told to wait, and nobody else is. How long a turn
+    of the hub takes meanwhile is measured below."""
+    packed = gzip.compress(BOMBS.get(bomb) or large_results(b"a"))
     with served(tmp_path, "balanced") as hub:
         hostile, neighbour = agent_token(hub, "a"), agent_token(hub, "b")
         before = memory_of(hub)
         waits, statuses = asyncio.run(_bombed(hub, hostile, neighbour, packed))
-        assert max(waits) < 2.0, sorted(waits)[-5:]  # One bomb took longer when it was read in the loop.
+        assert max(waits) < 5.0, sorted(waits)[-5:]
         assert set(statuses) <= {202, 400, 413, 429, 503}
         assert 429 in statuses
         assert memory_of(hub) - before < 4 * GROWTH_MAX
@@ -243,9 +249,13 @@ async def _bombed(hub: Served, hostile: str, neighbour: str, packed: bytes) -> t
     return waits, statuses
 
 
-TURN_MAX = 0.2
-"""Seconds of the loop's own processor time, with this test's part of the work in it. Before, 0.2 to 1.2; of spans 0.06."""
+TURN_MAX = {"/v1/traces": 0.04, "/api/v1/signals": 0.4}
+"""Seconds of the loop's own processor time, with this test's part of the work in it; 0.2 where nothing is said. Before it was
+0.2 to 1.2, of spans 0.06, of signals 0.57: these are decoded one after the other, and the largest takes 0.1."""
 DICTS = b"[" + b'{"a":1},' * 990_000 + b"0]"
+
+
+STATUSES = {"/api/v1/messages": 413, "/api/v1/signals": 202}
 
 
 def hook(name: str, **more: bytes) -> bytes:
@@ -293,6 +303,9 @@ def spans(count: int) -> bytes:
         ),
         pytest.param("/v1/traces", lambda: spans(60_000), id="spans"),
         pytest.param(
+            "/api/v1/signals", lambda: large_results(b"claude/evil/1"), id="calls with large results"
+        ),
+        pytest.param(
             "/api/v1/messages",
             lambda: b'{"agent_id":"claude/evil/1","to":"b","content":{"a":%s}}' % DICTS,
             id="a message",
@@ -307,16 +320,16 @@ async def test_others_get_their_turn_while_something_large_is_read(
             begun = hook("PreToolUse", tool_use_id=b'"c-%d"' % n, tool_name=b'"x"')
             assert (await evil.post("/hooks/claude-code", content=begun)).status_code == 200
         raw = body()
-        turns = asyncio.create_task(_turns())
+        turns = asyncio.create_task(turns_taken())
         kind = {"content-type": "application/x-protobuf"}
         answer = await evil.post(path, content=raw, headers=kind, timeout=60)
         await asyncio.sleep(0.01)  # So that the last turn counts, too.
         turns.cancel()
-        assert answer.status_code == (413 if path.endswith("messages") else 200), answer.text
-        assert max(await turns) < (TURN_MAX / 5 if path == "/v1/traces" else TURN_MAX)
+        assert answer.status_code == STATUSES.get(path, 200), answer.text
+        assert max(await turns) < TURN_MAX.get(path, 0.2)
 
 
-async def _turns() -> list[float]:
+async def turns_taken() -> list[float]:
     """How long each turn of the loop took, until it is cancelled."""
     took = [0.0]
     with suppress(asyncio.CancelledError):
@@ -325,6 +338,23 @@ async def _turns() -> list[float]:
             await asyncio.sleep(0.001)
             took.append(time.thread_time() - began)
     return took
+
+
+async def test_others_get_their_turn_while_a_readers_pattern_is_compared() -> None:
+    """Ids that an agent chose and a pattern that a reader chose: 0.04 to 0.3 ms a key, and it was two thousand keys a turn."""
+    async with running_hub() as hub, hub.client(await hub.token_for(Role.VIEWER)) as reader:
+        beats = [{"agent_id": f"{'a' * 120}-{n}"} for n in range(6000)]
+        assert (await hub.post("/api/v1/beats", beats)).status_code == 202
+        await until(lambda: len(hub.service.engine.beliefs.agents) == len(beats))
+        await hub.service.hub.committer.wait_until_stored()
+        turns = asyncio.create_task(turns_taken())
+        answer = await reader.get(
+            "/api/v1/memory/keys", params={"pattern": "*" + "[a-z]" * 64 + "!"}, timeout=60
+        )
+        await asyncio.sleep(0.01)  # So that the last turn counts, too.
+        turns.cancel()
+        assert answer.json()["keys"] == []
+        assert max(await turns) < 0.05
 
 
 async def test_what_a_reader_asks_for_is_not_kept() -> None:

@@ -21,7 +21,7 @@ from lifesigns.core.effects import AskStatus
 from lifesigns.hub import throttle
 from lifesigns.hub.principals import Role
 from lifesigns.hub.throttle import FAILURES_MAX, WINDOW_FOR
-from lifesigns.web import orders as web_orders
+from lifesigns.web import beats_and_orders
 from lifesigns.web.host_policy import HostPolicy
 from tests.web.hub import RunningHub, running_hub
 from tests.web.listening import Ear, listening, until
@@ -153,7 +153,7 @@ async def test_a_poll_waits_no_longer_than_it_may(hub: RunningHub) -> None:
     """Else one token could hold connections for ever."""
     for wait in ("61", "1e9", "-1", "nan", "inf", "x"):
         assert (await hub.get("/api/v1/agents/a/orders", wait=wait)).status_code == 400, wait
-    many = "&".join(f"agent=a{n}" for n in range(web_orders.AGENTS_MAX + 1))
+    many = "&".join(f"agent=a{n}" for n in range(beats_and_orders.AGENTS_MAX + 1))
     assert (await hub.get(f"/api/v1/orders?{many}")).status_code in (400, 431)
 
 

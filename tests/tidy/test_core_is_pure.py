@@ -8,7 +8,7 @@ import pytest
 from tests.tidy.source import PACKAGE, imported_modules, is_inside
 
 VALUES_ONLY = (
-    "__future__ abc bisect collections dataclasses enum fnmatch functools hashlib heapq math msgspec re typing lifesigns.core lifesigns.errors"
+    "__future__ abc bisect collections dataclasses enum fnmatch functools hashlib heapq itertools math msgspec re typing lifesigns.core lifesigns.errors"
 ).split()
 
 # `hash` and `id` are chance: strings hash differently in every process, and a replay would differ.

@@ -20,10 +20,11 @@ import uvloop
 from lifesigns.config.values import Limits
 from lifesigns.hub.principals import Role
 from lifesigns.web import connection as web_connection
+from lifesigns.web import server
 from lifesigns.web.connection import HEAD_MAX, PIPELINE_MAX
 from lifesigns.web.connections import Connections, Patience
 from lifesigns.web.rates import Rate
-from lifesigns.web.server import allow_more_files
+from lifesigns.web.server import allow_more_files, listen, served
 from tests.web.hub import RunningHub, running_hub
 
 SOON = 20.0
@@ -350,6 +351,40 @@ async def test_the_hub_ends_even_if_somebody_does_not_read() -> None:
     line.close()
 
 
+async def test_a_hub_that_has_nothing_to_answer_ends_at_once() -> None:
+    """uvicorn's server takes a tenth of a second, and looks ten times a second whether it shall end."""
+    took = []
+    async with hub_with(CALM) as (hub, _):
+        for _ in range(3):  # One of them while the machine has time for it.
+            listener = listen("127.0.0.1", 0)
+            async with served(hub.web, listener, Connections(10)):
+                reader, writer = await asyncio.open_connection(*listener.getsockname())
+                writer.write(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+                await reader.readuntil(b'{"status":"ok"}')
+                began = time.monotonic()
+            took.append(time.monotonic() - began)
+            assert await reader.read() == b""
+            writer.close()
+    assert min(took) < 0.1
+
+
+async def test_who_never_finishes_its_request_does_not_keep_the_hub(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(server, "FINISH_FOR", 0.2)
+    async with hub_with(CALM) as (hub, _):
+        slow = await connect(hub)
+        await slow.say(head(hub, "POST /api/v1/signals", Content_Length="5000") + b"[")
+        async with peer(hub) as quick:
+            await quick.say(beat(hub))
+            assert (await quick.answer())[0] == 202
+        began = time.monotonic()
+    assert 0.2 <= time.monotonic() - began < SOON
+    assert "requests that did not end within 0.2 s are cut off: 1" in caplog.text
+    assert await slow.hears() == b""
+    await slow.close()
+
+
 # --- and nobody else is hurt --------------------------------------------------------------------------
 
 
@@ -392,6 +427,7 @@ async def slow_and_half_open_peers_do_not_hurt_a_healthy_one() -> None:
         test_answers_that_nobody_reads_hold_no_more_memory_than_allowed,
         test_who_reads_slowly_but_reads_gets_it_all,
         test_the_hub_ends_even_if_somebody_does_not_read,
+        test_a_hub_that_has_nothing_to_answer_ends_at_once,
         slow_and_half_open_peers_do_not_hurt_a_healthy_one,
     ],
 )

@@ -15,9 +15,8 @@ from lifesigns.hub.feed import Feed
 from lifesigns.hub.hub import Hub
 from lifesigns.hub.principals import Role
 from lifesigns.ports import Commit, Event
-from lifesigns.views.builders import interventions
-from lifesigns.views.builders.interventions import Interventions
-from lifesigns.web.history_reader import HistoryReader
+from lifesigns.web import history_reader
+from lifesigns.web.history_reader import HistoryReader, Interventions
 from tests.web.hub import RunningHub, running_hub
 
 
@@ -215,7 +214,7 @@ async def test_what_happens_while_the_past_is_read_is_in_it_once() -> None:
 
 def test_of_old_requests_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """A request may have become several interventions, and an intervention several steps."""
-    monkeypatch.setattr(interventions, "REMEMBERED_MAX", 3)
+    monkeypatch.setattr(history_reader, "REMEMBERED_MAX", 3)
     register = Interventions()
     for n, (agent_id, key) in enumerate([("a", "k1"), ("b", "k2"), ("b", "k1"), ("b", "k1"), ("c", "")]):
         fact = Intervention(1.0, agent_id, f"1-{n}", Rung.BREAKER, Stage.ORDERED, 1, by="eva", key=key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from lifesigns.adapters.observe.grpc_health import GrpcHealth
@@ -20,9 +20,10 @@ async def observed(
     *,
     host: str = "127.0.0.1",
     otlp: TakeBatch | None = None,
+    may_ask: Callable[[str], bool] = lambda _address: True,
 ) -> AsyncIterator[None]:
     """gRPC health on a port, spans of a share of the health checks: each if it is given. The service has started. `otlp`
-    takes what exporters send to that port."""
+    takes what exporters send to that port; `may_ask` counts every other question there."""
     async with AsyncExitStack() as stack:
         if trace is not None:
             tracing = Tracing(trace)
@@ -30,7 +31,7 @@ async def observed(
             service.feed.observe(tracing.tell)
             service.hub.counters.witness = tracing.looked
         if grpc_port is not None:
-            health = GrpcHealth(ServiceHealth(service), otlp)
+            health = GrpcHealth(ServiceHealth(service), otlp, may_ask)
             stack.push_async_callback(health.close)
             service.feed.observe(health.tell)
             await health.start(host, grpc_port)

@@ -73,8 +73,8 @@ def install(program: str, scope: str, only_print: bool) -> None:
     else:
         _write(path, changed, shared=scope == "project")
         say(f"{path} has the hooks now; remove them with: lifesigns hooks uninstall {program}" + _flag(scope))
-    _trust(program)
-    say("Sessions that you start from now on are agents: lifesigns watch")
+    if _is_trusted(program):
+        say("Sessions that you start from now on are agents: lifesigns watch")
 
 
 @hooks.command()
@@ -92,10 +92,11 @@ def uninstall(program: str, scope: str) -> None:
     if changed == text:
         say(f"{path} has no hooks of lifesigns.")
         return
-    if changed:
-        _write(path, changed, shared=scope == "project")
-    else:
+    # A link is part of somebody's dotfiles: what it leads to stays.
+    if not changed or (changed.strip() == "{}" and not path.is_symlink()):
         _remove(path)
+    else:
+        _write(path, changed, shared=scope == "project")
     say(f"{path} has no hooks of lifesigns any more.")
 
 
@@ -157,10 +158,10 @@ def _await_hub() -> None:
             time.sleep(0.1)
 
 
-def _trust(program: str) -> None:
-    """Codex runs only hooks that are trusted."""
+def _is_trusted(program: str) -> bool:
+    """Codex runs only hooks that are trusted: have it trust ours."""
     if program != "codex":
-        return
+        return True
     from lifesigns.integrations.hooks.codex_trust import trust
 
     found = shutil.which("codex")
@@ -169,8 +170,9 @@ def _trust(program: str) -> None:
             "There is no codex on the PATH, so nobody has trusted the hooks yet: Codex asks with /hooks.",
             err=True,
         )
-        return
+        return False
     say(f"Codex trusts {trust(found, Path.cwd())} hooks of lifesigns.")
+    return True
 
 
 def _flag(scope: str) -> str:

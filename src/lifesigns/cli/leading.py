@@ -23,7 +23,7 @@ from lifesigns.hub.state_folder import announced
 from lifesigns.web import pages
 from lifesigns.web.app import Web
 from lifesigns.web.host_policy import HostPolicy
-from lifesigns.web.otlp_grpc import OtlpOverGrpc
+from lifesigns.web.otlp_grpc import OverGrpc
 from lifesigns.web.server import serving
 from lifesigns.web.table import CALLS
 
@@ -48,10 +48,11 @@ class Leading:
     ) -> AsyncIterator[None]:
         """Answer, until the block is left."""
         service, config, web = self._service, self._config, self._web
+        over_grpc = OverGrpc(service, web.site)
         # Announced before it answers, so that a client that sees it answer finds it.
         with announced(self._folder, self._url):
             async with (
-                observed(service, grpc_port, trace, otlp=OtlpOverGrpc(service, web.site).take),
+                observed(service, grpc_port, trace, otlp=over_grpc.take, may_ask=over_grpc.may_ask),
                 recoveries_kept(service, config.memory.file),
                 web.site.hooks.watching(),
                 self._mcp,

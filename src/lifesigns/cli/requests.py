@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -24,6 +24,9 @@ UNWELL: Final = 1
 INTERRUPTED: Final = 130
 """The exit status after Ctrl-C."""
 NO_TOKEN: Final = 401
+NOT_THERE: Final = 404
+LOOKED_THROUGH: Final = 5000
+"""Agents among which a mistyped id is looked for: a second of waiting at most."""
 OF_EVERY_COMMAND: Final = ("hub", "token", "insecure")
 """Options with a way of their own to the command of a group: `with_group_options`."""
 
@@ -45,7 +48,10 @@ def asks_a_hub(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def ask(*args: Any, hub: str | None, token: str | None, **options: Any) -> None:
-        with asking(*with_group_options(hub, token)) as client:
+        with (
+            asking(*with_group_options(hub, token)) as client,
+            naming_the_nearest(client, options.get("agent_id")),
+        ):
             command(*args, client=client, **options)
 
     return finds_a_hub(ask)
@@ -100,6 +106,25 @@ def asking(
             raise HubError(
                 explained(error, client.hub), status=error.status, transient=error.transient
             ) from error
+
+
+@contextmanager
+def naming_the_nearest(client: Client, agent_id: str | None) -> Iterator[None]:
+    """An error over an unknown agent says which known one has nearly that id."""
+    try:
+        yield
+    except HubError as error:
+        if error.status != NOT_THERE or agent_id is None:
+            raise
+        from difflib import get_close_matches
+
+        near: list[str] = []
+        with suppress(HubError):  # This token may not list agents.
+            known = [agent.agent_id for agent in client.agents(limit=LOOKED_THROUGH)]
+            near = get_close_matches(agent_id, known, n=1)
+        if not near:
+            raise
+        raise HubError(f"{error}; did you mean {near[0]}?", status=error.status) from error
 
 
 def exit_if(unwell: object) -> None:

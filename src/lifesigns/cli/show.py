@@ -10,7 +10,7 @@ import click
 
 from lifesigns.cli import output
 from lifesigns.cli.output import amount, counted, seconds, since, words
-from lifesigns.cli.requests import asks_a_hub, exit_if, prints_json
+from lifesigns.cli.requests import NOT_THERE, asks_a_hub, exit_if, prints_json
 from lifesigns.core.words import duration
 from lifesigns.errors import HubError
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from lifesigns.client import Client
     from lifesigns.views import AgentHealth, History, InterventionView, LastBeat, Point
 
-NOT_THERE: Final = 404
 EVENTS_SHOWN: Final = 10
 MINUTES: Final = 60
 

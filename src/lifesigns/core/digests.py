@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
+from functools import cache
 from hashlib import blake2b
+from itertools import chain, islice
 from typing import Final
 
 TEXT_MAX: Final = 64 * 1024
@@ -18,7 +20,7 @@ ITEMS_MAX: Final = 10_000
 """How many items of one value we read, over all its containers: depth alone does not bound `[x, x]` in x."""
 DEPTH_MAX: Final = 32
 
-_VOLATILE: Final = re.compile(
+_VOLATILE: Final = (
     # Every branch begins at a fixed sign, repeats only within bounds and has no repetition inside
     # another, so that the worst text costs a bounded number of steps per character.
     r"""
@@ -50,8 +52,7 @@ _VOLATILE: Final = re.compile(
       [0-9]{1,7}(?::[0-9]{1,7})?(?![0-9A-Za-z])
     | /tmp/(?=tmp|[^\s/"']{0,63}[0-9])[^\s/"']{1,255}
     | /var/folders/[^\s/"']{1,64}/[^\s/"']{1,64}/[A-Z]/[^\s/"']{1,255}
-    """,
-    re.VERBOSE,
+    """
 )
 _VOLATILE_FIELD: Final = re.compile(
     r"(?:duration|elapsed|latency|took)(?:_\w{1,8})?|timestamp|(?:request|trace|span)_id"
@@ -88,7 +89,13 @@ def digest(value: object, *, exact: bool = False) -> str:
 
 def steady(text: str) -> str:
     """A text without what changes from time to time and means nothing."""
-    return _VOLATILE.sub("~", text) if _DIGIT.search(text) and _may_be_volatile(text) else text
+    return _volatile().sub("~", text) if _DIGIT.search(text) and _may_be_volatile(text) else text
+
+
+@cache
+def _volatile() -> re.Pattern[str]:
+    """Compiled when it is needed: it takes 5 ms, and most commands and many agents digest nothing."""
+    return re.compile(_VOLATILE, re.VERBOSE)
 
 
 def _may_be_volatile(text: str) -> bool:
@@ -125,6 +132,10 @@ class _Reader:
         return self.parts
 
     def _read(self, value: object, depth: int) -> None:
+        if type(value) is str and len(value) <= self.text_left:  # As below: most values are.
+            self.text_left -= len(value)
+            self.parts.append(_written("s", value if self.exact else steady(value)))
+            return
         match value:
             case None | bool():
                 self.parts.append(f"{value};")
@@ -173,18 +184,21 @@ class _Reader:
 
     def _fields(self, values: dict[object, object], depth: int) -> None:
         """Sorted by key; of a dict too large to read, the first ones in its own order."""
-        first = [item for _, item in zip(range(self.items_left + 1), values.items(), strict=False)]
+        first = list(islice(values.items(), self.items_left + 1))
         if not self.exact:
             first = [(k, v) for k, v in first if not _is_volatile_field(k)]
-        first.sort(key=lambda pair: _order(pair[0]))
-        self._items("d", len(values), (part for pair in first for part in pair), depth)
+        first.sort(key=_order)
+        self._items("d", len(values), chain.from_iterable(first), depth)
 
 
 def _written(tag: str, text: str) -> str:
     return f"{tag}{len(text)}:{text};"
 
 
-def _order(key: object) -> tuple[str, str]:
+def _order(field: tuple[object, object]) -> tuple[str, str]:
+    key = field[0]
+    if type(key) is str:
+        return "str", key
     if not isinstance(key, str | int | float | None):
         raise _OpaqueError
     return type(key).__name__, str(key)

@@ -43,8 +43,12 @@ from lifesigns.core.detectors.silence import CLOSE
 from lifesigns.core.due import DueRunner
 from lifesigns.core.effects import Effect, Poisoned
 from lifesigns.core.fleet import least_loaded
-from lifesigns.core.handlers import SignalHandlers
-from lifesigns.core.handlers.beats import receive_calm
+from lifesigns.core.handlers.admission import Admission
+from lifesigns.core.handlers.beats import BeatHandlers, receive_calm
+from lifesigns.core.handlers.claims_and_messages import ClaimAndMessageHandlers
+from lifesigns.core.handlers.incarnations import Incarnations
+from lifesigns.core.handlers.interventions import InterventionHandlers
+from lifesigns.core.handlers.work import WorkHandlers
 from lifesigns.core.policy import FleetPolicy, Policy
 from lifesigns.core.profiles import FIRST, PolicyBook
 from lifesigns.core.quotas import Quota
@@ -85,7 +89,16 @@ class Engine:
             self._changes,
         )
         self._watching = Watching(self._context)
-        self._handlers = SignalHandlers(self._context, self._watching)
+        incarnations, work = Incarnations(self._context), WorkHandlers(self._context, self._watching)
+        beats = BeatHandlers(self._context, work)
+        self._admission = Admission(self._context, incarnations)
+        self._handle_beat = beats.beat
+        self._handlers = {
+            **beats.handlers,
+            **work.handlers,
+            **ClaimAndMessageHandlers(self._context, work).handlers,
+            **InterventionHandlers(self._context, self._watching, incarnations, work).handlers,
+        }
         self._agents = self.beliefs.agents
         self._awareness = self.beliefs.awareness
         self._deadlines = self._context.deadlines
@@ -259,7 +272,9 @@ class Engine:
         else:
             agent_signal = cast("AgentSignal | Beat", signal)
             try:
-                agent = self._handlers.hear(agent_signal, now)
+                agent = self._admission.address(agent_signal, now)
+                if agent is not None:
+                    self._handlers.get(type(signal), self._handle_beat)(agent, agent_signal, now)
                 if isinstance(signal, Report) and agent_signal.agent_id in self._agents:
                     self._changes.agents[agent_signal.agent_id] = None
                 if agent is not None:

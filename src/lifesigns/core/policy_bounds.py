@@ -159,9 +159,11 @@ def differing(policy: Any, usual: Any, path: Path = ()) -> set[Path]:
     """The keys in which a policy is another than the usual one."""
     found: set[Path] = set()
     for name, value, known in _pairs(policy, usual):
+        if value == known:
+            continue
         if isinstance(value, Struct | Mapping):
             found |= differing(value, known, (*path, name))
-        elif value != known:
+        else:
             found.add((*path, name))
     return found
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 NUMBER_MAX: Final = 1e15
 """No clock counts further, and sums and products of smaller numbers stay finite."""
 
+_NO_NUMBERS: Final = (bool, str, type(None))
+
 Rule = tuple[bool, str, str]
 
 
@@ -34,7 +36,7 @@ def check_numbers(section: str, values: Any) -> None:
     for name in values.__struct_fields__:
         value = getattr(values, name)
         for number in value if isinstance(value, tuple) else (value,):
-            if not isinstance(number, bool | str | None):
+            if not isinstance(number, _NO_NUMBERS) and not 0 <= number <= NUMBER_MAX:
                 check_number(f"{section}.{name}", number)
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any, Final
 
 from lifesigns.core.detectors import forecast
@@ -94,6 +95,7 @@ ROLES: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 
 
+@cache
 def profile(name: str) -> Policy:
     """The policy of a named profile."""
     if name not in PROFILES:
@@ -151,6 +153,10 @@ class PolicyBook:
         """By pattern of the id: the role that these agents have."""
         self._fixed = frozenset(fixed) | differing(self.default, Policy())
         """What the administrator set for everybody, be it to the usual value."""
+        self._begin()
+
+    def _begin(self) -> None:
+        """No agent uses it yet."""
         self.policies: list[Policy] = [self.default]
         self.lines = [_lines(self.default)]
         """Of each policy: from which lag (ms), CPU (%) and memory (MB) on a beat is worth a second look; and
@@ -167,14 +173,11 @@ class PolicyBook:
         self._asked_by: Counter[str] = Counter()
 
     def unused_copy(self) -> PolicyBook:
-        """The same book, before any agent used it."""
-        return PolicyBook(
-            self.default,
-            roles=self._role_words,
-            agents=self._agents,
-            fixed=self._fixed,
-            given_roles=self._given_roles,
-        )
+        """The same book, before any agent used it. What the administrator said is shared, and not checked again."""
+        book = PolicyBook.__new__(PolicyBook)
+        book.__dict__.update(self.__dict__)
+        book._begin()
+        return book
 
     def role_of(self, agent_id: str, said: str | None) -> str | None:
         """The role that the administrator gave this agent, whatever it says; else the one it says."""

@@ -127,6 +127,7 @@ class Rebalancing:
             f"If you have not begun {claim.task_id}, you can give it back."
         )
         claim.asked_back_at = now
+        self._outbox.changes.tasks[claim.task_id] = None
         self._state.moved_at.append(now)
         self._outbox.order(
             AskBack,

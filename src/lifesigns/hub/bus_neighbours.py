@@ -49,6 +49,8 @@ class HubCard(Struct, frozen=True):
     """Tells a hub its own messages from those of others."""
     asks: bool = False
     """It is about to start, and wants to know who is here."""
+    leaves: bool = False
+    """It is about to stop."""
 
     def __str__(self) -> str:
         return clean(f"{self.hub} at {self.url} (store {self.store})", TEXT_MAX)
@@ -75,7 +77,7 @@ class BusNeighbours:
             async with asyncio.timeout(REACH_FOR):
                 await self._bus.connect()
                 await self._bus.subscribe(SUBJECT, self.hear)
-            await self._announce(asks=True)
+            await self._announce(msgspec.structs.replace(self._card, asks=True))
             async with asyncio.timeout(ANSWER_FOR):
                 await self._heard_one.wait()
         except (AdapterError, TimeoutError):
@@ -93,8 +95,12 @@ class BusNeighbours:
     async def run(self) -> None:
         """Announce this hub, for ever."""
         while True:
-            await self._announce()
+            await self._announce(self._card)
             await asyncio.sleep(ANNOUNCE_EVERY)
+
+    async def leave(self) -> None:
+        """This hub stops: others need not wait to find that out."""
+        await self._announce(msgspec.structs.replace(self._card, leaves=True))
 
     def hear(self, _subject: str, payload: bytes) -> None:
         """Somebody introduces itself."""
@@ -104,9 +110,11 @@ class BusNeighbours:
             return
         if card.process == self._card.process or (card.identity and card.identity == self._card.identity):
             return
-        if card.asks:
+        if card.leaves:
+            self._others.pop(card.process, None)
+        elif card.asks:
             if not self._starting and not self._replies:
-                reply = asyncio.get_running_loop().create_task(self._announce())
+                reply = asyncio.get_running_loop().create_task(self._announce(self._card))
                 self._replies.add(reply)
                 reply.add_done_callback(self._replies.discard)
         elif card.process in self._others or len(self._others) < OTHERS_MAX:
@@ -119,8 +127,6 @@ class BusNeighbours:
             del self._others[process]
         return ", ".join(str(card) for card, _ in self._others.values())
 
-    async def _announce(self, *, asks: bool = False) -> None:
+    async def _announce(self, card: HubCard) -> None:
         with suppress(AdapterError):  # The bus is away: then nobody shares it.
-            await self._bus.publish(
-                SUBJECT, msgspec.json.encode(msgspec.structs.replace(self._card, asks=asks))
-            )
+            await self._bus.publish(SUBJECT, msgspec.json.encode(card))

@@ -1,19 +1,21 @@
 """Mailbox: what messages say, and how far they came. Sent, delivered, read and acknowledged are four things.
 
 Whether a message is overdue, and what is done then, the engine knows by its id (`core/messages.py`). Contents are only
-kept here: in memory, a bounded number of bytes, the oldest go first. After a restart a message that waits for its
-acknowledgement is still listed, without its content.
+kept here: in memory, a bounded number of bytes; when that is full, the token whose messages take most of it loses its oldest.
+After a restart a message that waits for its acknowledgement is still listed, without its content.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 CONTENT_MAX: Final = 64 * 1024
-MESSAGES_MAX: Final = 10_000
 BYTES_MAX: Final = 32 * 1024 * 1024
+ENVELOPE: Final = 3 * 1024
+"""Bytes that a message counts besides its content: there are some ten thousand at most."""
 
 
 @dataclass(slots=True)
@@ -30,6 +32,8 @@ class Mail:
     sent_at: float
     size: int
     wants_ack: bool
+    source: str = ""
+    """The token that sent it; empty for the hub's own."""
     delivered_at: float | None = None
     """When its recipient was first given it in a list."""
     read_at: float | None = None
@@ -60,26 +64,30 @@ class Mail:
 
 
 class Mailbox:
-    """The messages that came through this door."""
+    """The messages whose contents are here."""
 
-    def __init__(self, messages_max: int = MESSAGES_MAX, bytes_max: int = BYTES_MAX) -> None:
+    def __init__(self) -> None:
         self._mails: dict[str, Mail] = {}
-        self._bytes = 0
-        self._messages_max, self._bytes_max = messages_max, bytes_max
+        self._bytes_of = Counter[str]()
+        """By source."""
 
     def __len__(self) -> int:
         return len(self._mails)
 
     def put(self, mail: Mail) -> None:
+        """Keep it. What others wrote is not pushed out by whoever writes most."""
         self._mails[mail.id] = mail
-        self._bytes += mail.size
-        while len(self._mails) > self._messages_max or self._bytes > self._bytes_max:
-            self.drop(next(iter(self._mails)))
+        self._bytes_of[mail.source] += mail.size + ENVELOPE
+        while self._bytes_of.total() > BYTES_MAX:
+            ((greediest, _),) = self._bytes_of.most_common(1)
+            self.drop(next(one.id for one in self._mails.values() if one.source == greediest))
 
     def drop(self, message_id: str) -> None:
         """Keep it no longer."""
         if (dropped := self._mails.pop(message_id, None)) is not None:
-            self._bytes -= dropped.size
+            self._bytes_of[dropped.source] -= dropped.size + ENVELOPE
+            if not self._bytes_of[dropped.source]:
+                del self._bytes_of[dropped.source]
 
     def get(self, message_id: str) -> Mail | None:
         return self._mails.get(message_id)

@@ -389,8 +389,7 @@ class Service:
 
     async def take_over(self) -> bool:
         """`start`, after this hub stood by; whether it leads now. If not, it stands by again: another hub was quicker, or the
-        store failed in this very moment. The hub before may have been frozen in the middle of a commit, and its
-        transaction is in the way until the server ends it."""
+        store failed in this very moment."""
         try:
             await self.start()
         except Deposed:
@@ -442,6 +441,8 @@ class Service:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self.opinion_asker is not None:
             await self.opinion_asker.close()
+        if self._neighbours is not None:
+            await self._neighbours.leave()
         if self.bus_receiver is not None:
             await self.bus_receiver.close()
         self.otlp_receiver.hear_all()

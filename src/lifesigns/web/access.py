@@ -20,6 +20,7 @@ from lifesigns.web.answers import Problem
 from lifesigns.web.host_policy import HostPolicy
 
 __all__ = [
+    "PINGED",
     "Headers",
     "HostPolicy",
     "admit",
@@ -197,7 +198,10 @@ def _by_cookie(
 ) -> Principal | Problem:
     """Browsers add cookies by themselves, so with a cookie the page that asks matters, even for reading: a page on
     another port of this machine would send our cookie, and could read the stream of events. It may read what all may: a
-    link on it leads to the dashboard."""
+    link on it leads to the dashboard. A job's ping changes something though it is a GET, so no cookie is good for it: a link
+    in a letter is opened as if its address were typed."""
+    if scope["path"].startswith(PINGED):
+        return _nobody("a job shows its token")
     session = session_of(headers, scope, host_policy)
     if session is None:
         return _nobody("a token is needed: Authorization: Bearer <token>")

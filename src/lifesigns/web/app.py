@@ -30,7 +30,7 @@ from lifesigns.integrations.hooks.registry import HookSessions
 from lifesigns.ports.correlation import correlation_id
 from lifesigns.ports.request_ids import HEADER, request_id
 from lifesigns.web import pages
-from lifesigns.web.access import Headers, HostPolicy, admit, bearer_of, headers_of, token_shown
+from lifesigns.web.access import PINGED, Headers, HostPolicy, admit, bearer_of, headers_of, token_shown
 from lifesigns.web.answers import GZIP_BESIDE_FROM, GZIP_FROM, Answer, Problem, Stream, guarded, squeezed
 from lifesigns.web.beat_fast_path import BeatFastPath
 from lifesigns.web.bodies import ClientGone, CountBytes, Receive, read_body
@@ -237,7 +237,7 @@ class Web:
                 await self._note_refusal(scope, headers, receive, refusal)
                 raise refusal
             _check_role(call, principal, path)
-            if call.method != "GET" and call.path != BEATS:
+            if (call.method != "GET" and call.path != BEATS) or call.path.startswith(PINGED):
                 site.rates.check_events(principal, service.clock())
         if path:
             check_path(path)

@@ -20,10 +20,10 @@ from lifesigns.core.health import Health
 from lifesigns.core.signals import Decision, PersonActed
 from lifesigns.views import AgentHealth
 from lifesigns.views.builders.agents import agent_health
-from lifesigns.views.builders.interventions import Interventions, KeyReused, keyed
 from lifesigns.views.interventions import InterventionList, InterventionRecord
 from lifesigns.web.agents import known
 from lifesigns.web.answers import Answer, Problem, answer
+from lifesigns.web.history_reader import Interventions, KeyReused, keyed
 from lifesigns.web.routes import ACTORS, READERS, Request, Route
 
 Reason = Annotated[str, Meta(max_length=2000)]

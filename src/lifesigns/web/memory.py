@@ -9,12 +9,14 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
 from fnmatch import translate
+from time import thread_time
 from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta
 
 from lifesigns.hub.samples import tasks_of
+from lifesigns.hub.shares import TURN_FOR
 from lifesigns.ports.memory import (
     HEARTBEAT,
     LOCK,
@@ -40,8 +42,6 @@ READ: Final = 1000
 WORKERS_MAX: Final = 200
 """Workers whose series are read for one list: each is a query."""
 WILD: Final = "*?["
-TURN: Final = 2_000
-"""Keys looked at before others get their turn: a millisecond or two."""
 
 
 class KeysQuery(msgspec.Struct):
@@ -64,14 +64,14 @@ async def keys(request: Request) -> Answer:
     found: list[str] = []
     workers = _workers_with_series(request, query.pattern)
     left_out = max(0, len(workers) - WORKERS_MAX)
-    fits = re.compile(
-        translate(query.pattern)
-    ).match  # `fnmatch` itself would keep 32,768 patterns of strangers.
-    looked_at = 0
+    # `fnmatch` itself would keep 32,768 patterns of strangers.
+    fits = re.compile(translate(query.pattern)).match
+    turn_ends = thread_time() + TURN_FOR
     async for key in _keys(request, query.pattern, workers[:WORKERS_MAX]):
-        looked_at += 1
-        if looked_at % TURN == 0:
+        # By the clock: how long a pattern takes depends on what strangers wrote.
+        if thread_time() >= turn_ends:
             await asyncio.sleep(0)
+            turn_ends = thread_time() + TURN_FOR
         if fits(key):
             found.append(key)
             if len(found) > query.limit:

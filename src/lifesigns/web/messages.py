@@ -114,6 +114,7 @@ async def send(request: Request) -> Answer:
                 *(message_id, said.agent_id, said.to, said.subject, str(said.priority), said.content),
                 *(None, request.now, size),
                 wants_ack=True,
+                source=request.principal.token_id,
             )
         )
     return answer(message_view(engine, message, mailbox.get(message_id)), 202)

@@ -1,7 +1,8 @@
-"""OTLP over gRPC, on this side of the port: the same tokens, limits and reading as over HTTP."""
+"""gRPC, on this side of the port: the same tokens, limits and reading of OTLP as over HTTP."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ from lifesigns.hub.principals import Principal, Role
 from lifesigns.hub.service import Service
 from lifesigns.web.access import refused_from
 from lifesigns.web.answers import Problem
-from lifesigns.web.app import Site
+from lifesigns.web.app import REFUSED_AFTER, Site
 from lifesigns.web.otlp import take_batch
 from lifesigns.web.routes import SPEAKERS
 from lifesigns.wire.otlp import Form, Kind
@@ -28,12 +29,21 @@ STATUS: Final = {
 """Of our problems. `UNAVAILABLE` is what an exporter repeats by itself; everything else it drops."""
 
 
-class OtlpOverGrpc:
-    """Takes batches from a gRPC server."""
+class OverGrpc:
+    """Takes batches from a gRPC server, and counts what else it is asked."""
 
     def __init__(self, service: Service, site: Site) -> None:
         self._service = service
         self._site = site
+
+    def may_ask(self, address: str) -> bool:
+        """Count a question without a token; False if there were too many from this address. Others are answered: an
+        orchestrator may restart what it cannot ask about."""
+        try:
+            self._site.rates.check_address(address, self._service.clock())
+        except Problem:
+            return False
+        return True
 
     async def take(self, kind: str, raw: bytes, authorization: str) -> tuple[str, bytes]:
         """The name of a gRPC status, and the answer or the reason."""
@@ -45,6 +55,8 @@ class OtlpOverGrpc:
                 self._within_limits(who, len(raw), heard) if who.role is Role.AGENT else heard
             )
         except Problem as problem:
+            if problem.status == 429:
+                await asyncio.sleep(REFUSED_AFTER)
             return STATUS.get(problem.status, "INTERNAL"), problem.detail.encode()
         except WireError as error:
             return "INVALID_ARGUMENT", error.detail.encode()

@@ -24,6 +24,7 @@ from lifesigns.core.effects import Effect, Refusal
 from lifesigns.core.policy import SilencePolicy
 from lifesigns.web.answers import Answer, Problem
 from lifesigns.web.routes import SPEAKERS, Request, Route
+from lifesigns.wire.limits import Text
 
 EVERY: Final = 24 * HOUR
 GRACE: Final = HOUR
@@ -44,7 +45,7 @@ class PingQuery(msgspec.Struct):
     every: str | None = None
     grace: str | None = None
     within: str | None = None
-    rid: str = ""
+    rid: Text = ""
     """Names one run, if several may overlap."""
 
 

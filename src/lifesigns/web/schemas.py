@@ -21,8 +21,7 @@ from lifesigns.views import LastBeat, Orders, OrdersByAgent, ProblemDetails, Rec
 from lifesigns.wire import WireBeat
 from lifesigns.wire.beats import FR_002
 from lifesigns.wire.limits import OURS
-from lifesigns.wire.orders import order_types
-from lifesigns.wire.signals import signal_types
+from lifesigns.wire.signals_and_orders import order_types, signal_types
 
 REF: Final = "#/components/schemas/{name}"
 

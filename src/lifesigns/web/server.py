@@ -1,19 +1,21 @@
 """The server: listens, and ends cleanly.
 
-uvicorn on uvloop where it is available. It starts after the hub, and ends before it: what it accepted is stored.
+uvicorn's protocol on uvloop where it is available. It starts after the hub, and ends before it: what it accepted is stored.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any, Final
 
-import uvicorn
+from uvicorn.config import Config
+from uvicorn.server import ServerState
 
 from lifesigns.config.values import Limits, Listen
 from lifesigns.web.app import Site, Web
@@ -21,8 +23,10 @@ from lifesigns.web.connection import Connection
 from lifesigns.web.connections import Connections
 
 BACKLOG: Final = 2048
-FINISH_FOR: Final = 5
+FINISH_FOR: Final = 5.0
 """Seconds for requests in progress when the hub stops; the feed ends streams."""
+FINISHED_AFTER: Final = 0.005
+"""Seconds between two looks at them."""
 HANDSHAKE_FOR: Final = 10.0
 
 FILES_KEPT: Final = 64
@@ -35,33 +39,7 @@ UNHEARD_FOR: Final = 30.0
 """After a minute of silence the kernel probes a peer; and a peer must confirm what we sent within half a minute. A
 machine that lost its power says no goodbye."""
 
-
-class _Server(uvicorn.Server):
-    """uvicorn, with our own connections. uvicorn would handle signals itself; here the command that serves decides when
-    to stop."""
-
-    def __init__(self, config: uvicorn.Config, connections: Connections) -> None:
-        super().__init__(config)
-        self._connections = connections
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        loop, config = asyncio.get_running_loop(), self.config
-        connection = partial(Connection, self._connections, config, self.server_state, {}, loop)
-        self.servers = [
-            await loop.create_server(
-                connection,
-                sock=listener,
-                ssl=config.ssl,
-                backlog=config.backlog,
-                ssl_handshake_timeout=None if config.ssl is None else HANDSHAKE_FOR,
-            )
-            for listener in sockets or ()
-        ]
-        self.started = True
+log: Final = logging.getLogger("lifesigns.web")
 
 
 @asynccontextmanager
@@ -101,7 +79,7 @@ async def served(
     app: Any, listener: socket.socket, connections: Connections, tls: tuple[str, str] | None = None
 ) -> AsyncIterator[None]:
     """Serve any ASGI application with the settings of a hub."""
-    config = uvicorn.Config(
+    config = Config(
         app,
         lifespan="off",
         access_log=False,
@@ -111,24 +89,50 @@ async def served(
         proxy_headers=False,  # uvicorn would trust them from any process on this machine; host_policy.py knows when to
         ws="none",
         backlog=BACKLOG,
-        timeout_graceful_shutdown=FINISH_FOR,
         ssl_certfile=None if tls is None else tls[0],
         ssl_keyfile=None if tls is None else tls[1],
     )
+    config.load()
     connections.most = min(connections.most, files_max() - FILES_KEPT)
-    server = _Server(config, connections)
+    loop, state = asyncio.get_running_loop(), ServerState()
+    server = await loop.create_server(
+        partial(Connection, connections, config, state, {}, loop),
+        sock=listener,
+        ssl=config.ssl,
+        backlog=config.backlog,
+        ssl_handshake_timeout=None if config.ssl is None else HANDSHAKE_FOR,
+    )
     looking = asyncio.create_task(connections.run(), name="lifesigns connections")
-    task = asyncio.create_task(server.serve([listener]), name="lifesigns web")
     try:
-        while not server.started and not task.done():  # noqa: ASYNC110 -- uvicorn tells nobody else
-            await asyncio.sleep(0.005)
         yield
     finally:
-        server.should_exit = True
         connections.cut_stalled()
-        await task
+        await _finish(server, listener, state)
         looking.cancel()
         connections.end()
+
+
+async def _finish(server: asyncio.Server, listener: socket.socket, state: ServerState) -> None:
+    """Accept nothing more, and answer the requests in progress. uvicorn's own server looks ten times a second whether it
+    shall end, and then takes a tenth of a second or two, however little there is to do."""
+    server.close()
+    listener.close()
+    try:
+        async with asyncio.timeout(FINISH_FOR):
+            while state.connections or state.tasks:
+                for connection in tuple(state.connections):
+                    connection.shutdown()
+                await asyncio.sleep(FINISHED_AFTER)
+            await server.wait_closed()
+    except TimeoutError:
+        log.warning(
+            "requests that did not end within %g s are cut off: %d",
+            FINISH_FOR,
+            len(state.tasks),
+            extra={"action": "requests_cut_off"},
+        )
+        for task in tuple(state.tasks):
+            task.cancel()
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -8,7 +8,7 @@ from lifesigns.web import (
     agents,
     alerts,
     audit,
-    beats,
+    beats_and_orders,
     breakers,
     checkpoints,
     claims,
@@ -23,7 +23,6 @@ from lifesigns.web import (
     messages,
     metrics,
     openapi,
-    orders,
     otlp,
     pings,
     probes,
@@ -36,10 +35,9 @@ from lifesigns.web import (
 )
 
 ROWS: Final = (
-    *beats.CALLS,
+    *beats_and_orders.CALLS,
     *agents.CALLS,
     *history.CALLS,
-    *orders.CALLS,
     *otlp.CALLS,
     *pings.CALLS,
     *hooks.CALLS,

@@ -19,8 +19,14 @@ from lifesigns.wire.beats import (
     fits_together,
     plain,
 )
-from lifesigns.wire.orders import decode_order, encode_order
-from lifesigns.wire.signals import decode_signal, decode_signals, decoding_signals, encode_signal
+from lifesigns.wire.signals_and_orders import (
+    decode_order,
+    decode_signal,
+    decode_signals,
+    decoding_signals,
+    encode_order,
+    encode_signal,
+)
 
 __all__ = [
     "TOGETHER_MAX",

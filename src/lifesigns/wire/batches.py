@@ -57,18 +57,26 @@ PAUSE_EVERY: Final = 64
 """Readable messages between two pauses: a fraction of a millisecond. To find out what is wrong with an unreadable one
 takes twenty times as long, so each of those is followed by a pause."""
 
+LARGE: Final = 16 * 1024
+"""So many bytes are followed by a pause, too: a call with a large result takes as long as a thousand beats."""
+
 
 def decoding_each(raw: bytes, decode: Callable[[bytes], T]) -> Decoding[T]:
     """Decode each message of a batch on its own."""
-    batch = Batch[T]()
-    for index, item in enumerate(split(raw)):
+    batch, read = Batch[T](), 0
+    items = split(raw)
+    if len(raw) >= LARGE:
+        yield
+    for index, item in enumerate(items):
         try:
             batch.accepted.append(decode(item))
         except WireError as error:
             batch.rejected.append(Rejected(index, error.field, error.detail))
             yield
         else:
-            if not index % PAUSE_EVERY:
+            read += len(item)
+            if read >= LARGE or not index % PAUSE_EVERY:
+                read = 0
                 yield
     return batch
 

@@ -214,6 +214,32 @@ async def test_a_transaction_of_somebody_else_is_waited_for_within_a_bound(
     assert await all_ids(hasty) == [1]
 
 
+async def test_a_hub_takes_over_from_one_that_was_frozen_in_the_middle_of_a_commit(
+    store: PostgresStore, postgres_url: str
+) -> None:
+    """While a statement of a transaction is prepared, the session is active to the server: no timeout of the server ends
+    it, however long its client is frozen."""
+    frozen = await asyncpg.connect(postgres_url, server_settings={"application_name": "lifesigns"})
+    await frozen.execute("BEGIN")
+    await frozen.execute("SELECT * FROM lifesigns.hub FOR UPDATE")
+    await frozen.prepare("SELECT * FROM lifesigns.beliefs")  # The server waits for its values, as for ever.
+    began = time.monotonic()
+    await store.open()
+    assert time.monotonic() - began < 5
+    await store.commit(Commit(1, events=[event(1)]))
+    assert frozen.is_closed()
+
+
+async def test_a_transaction_of_another_program_is_not_ended(store: PostgresStore, postgres_url: str) -> None:
+    """It is none of a hub: taking over waits for it, within a bound."""
+    async with stranger(postgres_url) as connection, connection.transaction():
+        await connection.execute("SELECT * FROM lifesigns.hub FOR UPDATE")
+        with pytest.raises(AdapterError, match="lock timeout") as refused:
+            await store.open()
+        assert refused.value.transient
+        assert await connection.fetchval("SELECT count(*) FROM lifesigns.hub") == 1
+
+
 async def test_a_long_look_into_the_past_does_not_delay_a_page(
     store: PostgresStore, postgres_url: str
 ) -> None:

@@ -25,15 +25,17 @@ export function Head({ agent }: { agent: AgentHealth }) {
         <span>
           for <Age at={agent.state_changed_at} />
         </span>
-        <span>
-          {doingWords(agent.doing) === "–" ? "says not what it does" : doingWords(agent.doing)}
-          {agent.doing === "waiting_for_human" && (
-            <>
-              {" "}
-              for <Age at={agent.doing_since} />
-            </>
-          )}
-        </span>
+        {agent.state !== "terminated" && (
+          <span>
+            {doingWords(agent.doing) === "–" ? "says not what it does" : doingWords(agent.doing)}
+            {agent.doing === "waiting_for_human" && (
+              <>
+                {" "}
+                for <Age at={agent.doing_since} />
+              </>
+            )}
+          </span>
+        )}
         {agent.paused && <Paused until={agent.paused_until} />}
       </p>
       {agent.failure_class !== null && (

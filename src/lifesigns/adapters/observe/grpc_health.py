@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any, Final, Protocol
 
 from lifesigns.adapters.observe import grpc_otlp, grpc_requests
@@ -28,6 +28,10 @@ LISTED_MAX: Final = 100
 """Services in one answer; more is RESOURCE_EXHAUSTED, as the protocol says."""
 REQUEST_MAX: Final = 4096
 """Bytes; an id has 128."""
+CALLS_MAX: Final = 2 * WATCHERS_MAX
+"""Calls at the same time, watchers included; gRPC itself refuses more."""
+REFUSED_AFTER: Final = 0.5
+"""Seconds after which somebody who asks too much is told so: to refuse costs as much as to answer."""
 CLOSE_FOR: Final = 1.0
 
 AGENT: Final = "agent/"
@@ -55,7 +59,12 @@ class HubHealth(Protocol):
 class GrpcHealth:
     """A gRPC server that answers for the hub."""
 
-    def __init__(self, hub: HubHealth, otlp: TakeBatch | None = None) -> None:
+    def __init__(
+        self,
+        hub: HubHealth,
+        otlp: TakeBatch | None = None,
+        may_ask: Callable[[str], bool] = lambda _address: True,
+    ) -> None:
         try:
             import grpc  # type: ignore[import-untyped]
             from grpc_health.v1 import health_pb2, health_pb2_grpc  # type: ignore[import-untyped]
@@ -67,6 +76,8 @@ class GrpcHealth:
         self._hub = hub
         self._otlp = otlp
         """Takes what exporters of OpenTelemetry send to the same port, if that is wanted."""
+        self._may_ask = may_ask
+        """Counts a question from this address, which needs no token; False if there were too many."""
         self._watchers: dict[str, set[_Watcher]] = {}
         """The watchers, by service."""
         self._closing = False
@@ -87,7 +98,7 @@ class GrpcHealth:
                 REQUEST_MAX if self._otlp is None else grpc_otlp.REQUEST_MAX,
             ),
         )
-        server = self._grpc.aio.server(options=options)
+        server = self._grpc.aio.server(options=options, maximum_concurrent_rpcs=CALLS_MAX)
         self._add_to_server(self, server)
         if self._otlp is not None:
             server.add_generic_rpc_handlers(grpc_otlp.handlers(self._grpc, self._otlp))
@@ -126,7 +137,7 @@ class GrpcHealth:
 
     async def Check(self, request: Any, context: Any) -> Any:  # noqa: N802
         """The current status of a service."""
-        grpc_requests.begin(context)
+        await self._begin(context)
         status = self._status(request.service)
         if status == self._shapes.HealthCheckResponse.SERVICE_UNKNOWN:
             await context.abort(
@@ -137,7 +148,7 @@ class GrpcHealth:
     async def List(self, request: Any, context: Any) -> Any:  # noqa: N802
         """The status of all agents, if they are few, for callers that may see all. Asking about one agent takes its
         name."""
-        metadata = grpc_requests.begin(context)
+        metadata = await self._begin(context)
         if not self._hub.may_list(metadata.get("authorization", "")):
             detail = "List needs a token that sees all agents, as metadata authorization: Bearer <token>"
             await context.abort(self._grpc.StatusCode.UNAUTHENTICATED, detail)
@@ -151,7 +162,7 @@ class GrpcHealth:
 
     async def Watch(self, request: Any, context: Any) -> AsyncIterator[Any]:  # noqa: N802
         """The current status of a service, and each change."""
-        grpc_requests.begin(context)
+        await self._begin(context)
         if sum(map(len, self._watchers.values())) >= WATCHERS_MAX:
             detail = f"{WATCHERS_MAX} watch already"
             await context.abort(self._grpc.StatusCode.RESOURCE_EXHAUSTED, detail)
@@ -172,6 +183,14 @@ class GrpcHealth:
                 self._watchers.pop(service, None)
 
     # --- parts ------------------------------------------------------------------------------------------
+
+    async def _begin(self, context: Any) -> dict[str, str]:
+        """What else the caller said. Somebody who asks too much is refused."""
+        metadata = grpc_requests.begin(context)
+        if not self._may_ask(context.peer().rpartition(":")[0]):
+            await asyncio.sleep(REFUSED_AFTER)
+            await context.abort(self._grpc.StatusCode.RESOURCE_EXHAUSTED, "too many questions in this second")
+        return metadata
 
     async def _look(self) -> None:
         while True:

@@ -52,9 +52,14 @@ def next_ledger(store: str, kept: Ledger, epoch: int | None, commit: Commit) -> 
         return None
     if commit.number != kept.commit + 1:
         raise Bug(f"commit {commit.number} came where commit {kept.commit + 1} belongs in {store}")
-    for expected, event in enumerate(commit.events, kept.event + 1):
+    check_events(store, commit, kept.event + 1)
+    return Ledger(kept.epoch, commit.number, kept.event + len(commit.events))
+
+
+def check_events(store: str, commit: Commit, first: int) -> None:
+    """Check that the events of a commit have the ids from `first` on."""
+    for expected, event in enumerate(commit.events, first):
         if event.id != expected:
             raise Bug(
                 f"event {event.id} came where event {expected} belongs, in commit {commit.number} of {store}"
             )
-    return Ledger(kept.epoch, commit.number, kept.event + len(commit.events))

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final, TypeVar
 
+from asyncpg import DivisionByZeroError
+
+from lifesigns.adapters.store.ledger import Ledger, check_events, next_ledger
+from lifesigns.adapters.store.postgres_commit import commit_statement
 from lifesigns.adapters.store.postgres_line import Connection, PostgresLine, migrate_once
 from lifesigns.adapters.store.rows import Row, hub_of
 from lifesigns.adapters.store.sql import migrations
 from lifesigns.adapters.store.sql_store import BELIEFS_AT_ONCE, Batch, Script, ScriptRun, SqlStore, Statement
-from lifesigns.ports import HubRow
+from lifesigns.errors import AdapterError
+from lifesigns.ports import Commit, HubRow, StoredState
 
 ANSWER_FOR: Final = 10.0
 """Seconds for one transaction, with connecting: enough for the largest commit on a busy server."""
@@ -25,6 +31,9 @@ LOAD_FOR: Final = 60.0
 """Seconds to migrate and to read all beliefs."""
 STREAM_FOR: Final = 600.0
 """Seconds to pass on all beliefs, with the time that whoever takes them needs."""
+BLOCKED_FOR: Final = 2.0
+"""Seconds that a hub which takes over waits for a transaction of another one. The other one is gone, or has stopped: it
+had more than the time of a usual commit to end its transaction."""
 
 _T = TypeVar("_T")
 
@@ -55,6 +64,43 @@ class PostgresStore(SqlStore):
         """The server checks its own pages, and reports damage with each read."""
         return ""
 
+    async def open(self, *, epoch_min: int = 0, beliefs: bool = True) -> StoredState:
+        """Create or migrate the tables, and take over, also from a hub that was frozen in the middle of a transaction."""
+        self._refuse_if_closed()
+        await self._make()  # Other hubs may take long to migrate: nobody ends that.
+        ending = asyncio.create_task(self._end_blockers())
+        try:
+            return await super().open(epoch_min=epoch_min, beliefs=beliefs)
+        finally:
+            ending.cancel()
+            await asyncio.wait([ending])
+
+    async def commit(self, commit: Commit) -> None:
+        """Store a commit: on disk when this returns, also after a power cut."""
+        if commit.events:
+            check_events(self._name, commit, commit.events[0].id)
+        sql, values = commit_statement(commit, self._epoch)
+        try:
+            await self._use(
+                self._writing, lambda connection: _fetch(connection, sql, values), one_statement=True
+            )
+        except AdapterError as error:
+            if not isinstance(error.__cause__, DivisionByZeroError):
+                raise
+            ((epoch, number, event),) = await self._read(self._sql["ledger_seen"])
+            if next_ledger(self._name, Ledger(epoch, number, event), self._epoch, commit) is not None:
+                raise
+
+    async def _end_blockers(self) -> None:
+        """End the transactions that this hub waits for. The server would wait for ever for a client that was frozen while
+        one of its statements was prepared: to the server, such a session is not idle."""
+        while True:
+            await asyncio.sleep(BLOCKED_FOR)
+            if (pid := self._writing.server_pid) is None:
+                continue
+            with suppress(AdapterError):  # Perhaps they are not ours to end; then they are waited for.
+                await self._write_beside(self._change("end_blockers", (pid,)))
+
     async def _disconnect(self) -> None:
         await self._beside.close()
         await self._reading.close()
@@ -70,10 +116,12 @@ class PostgresStore(SqlStore):
         return await self._use(self._writing, partial(_run, script), within=LOAD_FOR if loads else None)
 
     async def _write_beside(self, script: Script[_T]) -> _T:
-        return await self._use(self._beside, partial(_run, script))
+        return await self._use(self._beside, partial(_run, script), one_statement=True)
 
     async def _read(self, sql: str, values: Row = ()) -> Sequence[Row]:
-        return await self._use(self._reading, lambda connection: _fetch(connection, sql, values))
+        return await self._use(
+            self._reading, lambda connection: _fetch(connection, sql, values), one_statement=True
+        )
 
     async def _stream(self, sql: str, values: Row, take: Callable[[Sequence[Row]], Awaitable[None]]) -> None:
         async def pass_on(connection: Connection) -> None:
@@ -84,11 +132,16 @@ class PostgresStore(SqlStore):
         await self._use(self._reading, pass_on, within=STREAM_FOR)
 
     async def _use(
-        self, line: PostgresLine, work: Callable[[Connection], Awaitable[_T]], *, within: float | None = None
+        self,
+        line: PostgresLine,
+        work: Callable[[Connection], Awaitable[_T]],
+        *,
+        within: float | None = None,
+        one_statement: bool = False,
     ) -> _T:
         self._refuse_if_closed()
         await self._make()
-        return await line.use(work, within=within)
+        return await line.use(work, within=within, one_statement=one_statement)
 
     async def _make(self) -> None:
         if self._made:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
@@ -51,30 +52,45 @@ class PostgresLine:
         self._turn = asyncio.Lock()
         self._connection: Connection | None = None
 
-    async def use(self, work: Callable[[Connection], Awaitable[_T]], *, within: float | None = None) -> _T:
-        """Run this in one transaction; `within` allows it more time than usual. Any failure becomes an `AdapterError`."""
+    async def use(
+        self,
+        work: Callable[[Connection], Awaitable[_T]],
+        *,
+        within: float | None = None,
+        one_statement: bool = False,
+    ) -> _T:
+        """Run this in one transaction; `within` allows it more time than usual. One statement is a transaction by itself:
+        the server never waits for this client in the middle of it. Any failure becomes an `AdapterError`."""
         try:
             async with asyncio.timeout(within or self._answer_for), self._turn:
-                return await self._transaction(work)
+                return await self._run(work if one_statement else partial(self._transaction, work))
         except _TROUBLES as error:
             raise _translated(error, self.name) from error
+
+    @property
+    def server_pid(self) -> int | None:
+        """The server's process for this connection; None while there is no connection."""
+        return None if self._connection is None else self._connection.get_server_pid()
 
     async def close(self) -> None:
         async with self._turn:
             self._give_up()
 
-    async def _transaction(self, work: Callable[[Connection], Awaitable[_T]]) -> _T:
+    async def _run(self, work: Callable[[Connection], Awaitable[_T]]) -> _T:
         try:
-            async with asyncio.timeout(self._answer_for):  # However long the work may take.
-                if self._connection is None or self._connection.is_closed():
+            if self._connection is None or self._connection.is_closed():
+                async with asyncio.timeout(self._answer_for):
                     self._connection = await asyncpg.connect(self._url, server_settings=_SETTINGS)
-                connection = self._connection
-                await connection.execute("BEGIN")
-            result = await work(connection)
-            await connection.execute("COMMIT")
+            return await work(self._connection)
         except BaseException:
             self._give_up()
             raise
+
+    async def _transaction(self, work: Callable[[Connection], Awaitable[_T]], connection: Connection) -> _T:
+        async with asyncio.timeout(self._answer_for):  # However long the work may take.
+            await connection.execute("BEGIN")
+        result = await work(connection)
+        await connection.execute("COMMIT")
         return result
 
     def _give_up(self) -> None:

@@ -36,16 +36,18 @@ StoredRow = Iterable[Any]
 
 
 def commit_rows(commit: Commit) -> list[tuple[str, list[Row]]]:
-    """The changes of a commit: names of queries, and the rows for each. Of duplicates, the later counts."""
+    """The changes of a commit: names of queries, always the same, and the rows for each. Of duplicates, the later counts.
+    No two of them touch the same row, so their order does not matter."""
     beliefs = {(belief.kind, belief.key): belief for belief in commit.beliefs}.values()
     seals = {seal.size: seal for seal in commit.seals}.values()
-    orders = {order.order_id: order for order in commit.orders}.values()
-    changes: tuple[tuple[str, list[Row]], ...] = (
+    settled = frozenset(commit.settled)
+    orders = {order.order_id: order for order in commit.orders if order.order_id not in settled}.values()
+    return [
         ("keep_beliefs", [_belief_row(belief) for belief in beliefs if belief.value is not None]),
         ("drop_beliefs", [_belief_row(belief)[:2] for belief in beliefs if belief.value is None]),
         ("keep_events", [_event_row(event) for event in commit.events]),
         ("keep_orders", [_order_row(order) for order in orders]),
-        ("settle_orders", [(escaped(order_id),) for order_id in commit.settled]),
+        ("settle_orders", [(escaped(order_id),) for order_id in settled]),
         ("keep_minutes", _minute_rows(commit.samples)),
         (
             "keep_chunks",
@@ -53,8 +55,7 @@ def commit_rows(commit: Commit) -> list[tuple[str, list[Row]]]:
         ),
         ("keep_audit_records", [_audit_row(record) for record in commit.audit_records]),
         ("keep_seals", [(seal.size, seal.at, seal.note) for seal in seals]),
-    )
-    return [(query, rows) for query, rows in changes if rows]
+    ]
 
 
 def belief_of(row: StoredRow) -> Belief:

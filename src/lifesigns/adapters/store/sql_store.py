@@ -376,7 +376,8 @@ class SqlStore(ABC):
         if ledger is None:
             return
         for query, rows in commit_rows(commit):
-            yield Batch(self._sql[query], rows)
+            if rows:
+                yield Batch(self._sql[query], rows)
         yield Statement(self._sql["turn_page"], (ledger.commit, ledger.event))
 
     def _change(self, query: str, values: Row, *, in_turn: bool = False) -> Script[int]:

@@ -97,9 +97,7 @@ class Incarnations:
         agent.suspicion = None
         self.release_claims(agent, now, reason)
         context.judge.flip(agent, Health.TERMINATED, reason, now)
-        agent.doing_note = reason
-        if agent.doing is Doing.WAITING_FOR_HUMAN:
-            agent.doing = Doing.UNKNOWN  # Nobody can answer it any more.
+        agent.doing, agent.doing_note = Doing.UNKNOWN, reason
         context.judge.clear_all(agent, now)
         self.clean_up_after(agent, reason, now)
 

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from time import thread_time
 from typing import Final
 
 import msgspec
@@ -36,6 +37,7 @@ from lifesigns.core.signals import (
 from lifesigns.errors import LifesignsError
 from lifesigns.files import read_private, write_whole
 from lifesigns.hub.hub import Hub
+from lifesigns.hub.shares import TURN_FOR
 from lifesigns.integrations.hooks import commits, processes, spool, turns, waiting
 from lifesigns.integrations.hooks.answers import Reply, reply_to
 from lifesigns.integrations.hooks.breakers import ToolBreakers
@@ -137,13 +139,13 @@ class HookSessions:
             said += turns.forget_call(session, speaker, event.tool_use_id)
         for one in said:
             if isinstance(one, ToolFinished):
-                self._breakers.end(one.agent_id, one.call_id, now, ok=one.ok)
+                self._breakers.end(one.agent_id, one.tool, one.call_id, now, ok=one.ok)
         said += [*reply.outcomes, *self._breakers.news(speaker.id, session.incarnation, now)]
         session.spoke_at = now
         self._follow(session, event.transcript_path)
         if event.hook_event_name == "SessionEnd":
             said = self._over(session, [*self._look_at_transcripts(session), *said])
-        self._tell(said, now)
+        self._tell(session, said, now)
         for order_id in reply.acknowledged:
             self._hub.ledger.acknowledge(speaker.id, order_id)
         return reply
@@ -169,7 +171,7 @@ class HookSessions:
             said = self._introduced(session) + self._mapped(session, event)
             if event.hook_event_name == "SessionEnd":
                 said = self._over(session, said)
-            self._tell(said, now)
+            self._tell(session, said, now)
 
     # --- the watch --------------------------------------------------------------------------------------
 
@@ -194,7 +196,7 @@ class HookSessions:
                 if self._hub.clock() - due_at < ON_TIME:
                     self._is_well()
                 await self._keep()
-                self.look(self._hub.clock())
+                await self._look()
             except Exception:
                 log.exception("looking at the processes of sessions failed", extra={"action": "hooks_watch"})
             due_at = self._hub.clock() + LOOK_EVERY
@@ -205,27 +207,35 @@ class HookSessions:
         if self._folder is not None:
             (self._folder / SLOW).unlink(missing_ok=True)
 
-    def look(self, now: float) -> None:
-        """Look at every process, once."""
-        for session in list(self._sessions.values()):
-            said: list[Signal] = []
-            state = processes.ProcessState.RUNS
-            if session.pid is not None:
-                state = processes.look(session.pid, session.started)
-            elif now - session.spoke_at > FORGET_AFTER:
-                self._forget(session)
-                continue
-            said += self._look_at_transcripts(session)
-            if state is processes.ProcessState.GONE:
-                said += self._gone(session)
-            else:
-                if self._shows_life(session, state):
-                    said += self._beats(session, now)
-                quiet = now - max(session.stopping_at, session.spoke_at) > STOPPED_AFTER
-                if session.stopping and quiet and PROGRAMS[session.program].can_be_stopped:
-                    said += self._stopped(session)
-                said += self._turned(session, now)
-            self._tell(said, now)
+    async def _look(self) -> None:
+        """Look at every process, once; in turns, because one token may have a thousand sessions with a hundred subagents each."""
+        turn_ends = thread_time() + TURN_FOR
+        for key, session in list(self._sessions.items()):
+            if thread_time() >= turn_ends:
+                await asyncio.sleep(0)
+                turn_ends = thread_time() + TURN_FOR
+            if self._sessions.get(key) is session:
+                self._look_at(session, self._hub.clock())
+
+    def _look_at(self, session: Session, now: float) -> None:
+        said: list[Signal] = []
+        state = processes.ProcessState.RUNS
+        if session.pid is not None:
+            state = processes.look(session.pid, session.started)
+        elif now - session.spoke_at > FORGET_AFTER:
+            self._forget(session)
+            return
+        said += self._look_at_transcripts(session)
+        if state is processes.ProcessState.GONE:
+            said += self._gone(session)
+        else:
+            if self._shows_life(session, state):
+                said += self._beats(session, now)
+            quiet = now - max(session.stopping_at, session.spoke_at) > STOPPED_AFTER
+            if session.stopping and quiet and PROGRAMS[session.program].can_be_stopped:
+                said += self._stopped(session)
+            said += self._turned(session, now)
+        self._tell(session, said, now)
 
     def _shows_life(self, session: Session, state: processes.ProcessState) -> bool:
         """A halted process is as good as gone while it has something to do; at rest it may be halted for long."""
@@ -332,11 +342,13 @@ class HookSessions:
     def _forget(self, session: Session) -> None:
         self._sessions.pop((session.program, session.id), None)
         for speaker in session.speakers():
-            self._breakers.forget(speaker.id)
-            self._beaten.pop(speaker.id, None)
-        for key in [one for one in self._transcripts if one[0] == session.id]:
-            del self._transcripts[key]
+            self._forget_speaker(session, speaker)
         self._changed = True
+
+    def _forget_speaker(self, session: Session, speaker: Speaker) -> None:
+        self._breakers.forget(speaker.id)
+        self._beaten.pop(speaker.id, None)
+        self._transcripts.pop((session.id, speaker.id), None)
 
     # --- parts ------------------------------------------------------------------------------------------
 
@@ -350,8 +362,11 @@ class HookSessions:
     def _add(self, session: Session) -> bool:
         """Whether it was not known."""
         key = (session.program, session.id)
-        if self._sessions.get(key) is session:
+        known = self._sessions.get(key)
+        if known is session:
             return False
+        if known is not None:
+            self._forget(known)  # Its life in another process.
         while len(self._sessions) >= SESSIONS_MAX:
             self._forget(self._sessions[self._oldest_of_greediest(dict.fromkeys(self._sessions, 1))])
         self._sessions[key] = session
@@ -367,10 +382,12 @@ class HookSessions:
         return next(key for key in self._sessions if self._sessions[key].source == greediest)
 
     def _mapped(self, session: Session, event: HookEvent) -> list[Signal]:
-        """What the event says; a subagent that is new is announced before."""
-        known = set(session.subagents)
+        """What the event says; a subagent that is new is announced before, one that is over is forgotten."""
+        known = dict(session.subagents)
         said = PROGRAMS[session.program].signals(session, event)
         new = [one for key, one in session.subagents.items() if key not in known]
+        for key in known.keys() - session.subagents:
+            self._forget_speaker(session, known[key])
         self._changed = True
         return [*(registered(session, one, self._host) for one in new), *said]
 
@@ -388,8 +405,8 @@ class HookSessions:
             yield from self._breakers.news(speaker.id, session.incarnation, now)
             yield from outcomes
 
-    def _tell(self, said: Sequence[Signal], now: float) -> None:
-        if said and not self._hub.hear(said, now):
+    def _tell(self, session: Session, said: Sequence[Signal], now: float) -> None:
+        if said and not self._hub.hear(said, now, session.source):
             raise NoRoom
 
     # --- across a restart -------------------------------------------------------------------------------

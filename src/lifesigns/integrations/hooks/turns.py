@@ -164,8 +164,10 @@ def stop_failed(session: Session, speaker: Speaker, event: HookEvent) -> Iterato
 
 def session_end(session: Session, _: Speaker, event: HookEvent) -> Iterator[Signal]:
     """The session ends, and so does everybody in it."""
+    why = line(event.reason)
+    said = "the session ended" if why in ("", "other") else f"the session ended: {why}"
     for one in session.speakers():
-        yield AgentLeft(**named(session, one), reason=f"the session ended: {line(event.reason) or 'other'}")
+        yield AgentLeft(**named(session, one), reason=said)
 
 
 HOOKS: Final[Mapping[str, Handler]] = {

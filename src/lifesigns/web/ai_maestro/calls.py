@@ -40,6 +40,7 @@ from lifesigns.hub.mailbox import CONTENT_MAX, Mail, Mailbox
 from lifesigns.hub.principals import Principal, Role
 from lifesigns.ports.correlation import correlation_id
 from lifesigns.ports.messenger import IncomingMessage
+from lifesigns.web.access import check_page, headers_of
 from lifesigns.web.answers import Answer, Problem, answer
 from lifesigns.web.ids import AgentId, MessageId
 from lifesigns.web.routes import NO_TOKEN, SPEAKERS, Handler, Request, Route
@@ -130,6 +131,7 @@ class MaestroCalls:
             *(f"msg-{uuid4().hex}", said.sender, said.to, said.subject, str(said.priority), said.content),
             *(said.in_reply_to, request.now, size),
             wants_ack=not pong,
+            source=request.principal.token_id,
         )
         try:
             if (
@@ -323,10 +325,14 @@ def stamp(at: float | None) -> str | None:
 
 
 def _as_anybody(handle: Handler) -> Handler:
-    """Who shows no token speaks as anybody. Who shows one is who that says."""
+    """Who shows no token speaks as anybody. Who shows one is who that says. A page of a browser is nobody, also when it only GETs: to
+    fetch a message is to be given it."""
 
     async def wrapped(request: Request) -> Any:
-        return await handle(request if request.who is not None else replace(request, who=ANYBODY))
+        if request.who is None:
+            check_page(headers_of(request.scope), request.site.host_policy)
+            request = replace(request, who=ANYBODY)
+        return await handle(request)
 
     wrapped.__doc__ = handle.__doc__
     return wrapped

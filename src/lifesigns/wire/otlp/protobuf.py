@@ -236,6 +236,8 @@ def _plain(key: str, raw: bytes, pos: int) -> tuple[str, str | int] | None:
     if size < 2 or pos + size != end:
         return None
     tag, value, pos = raw[pos], raw[pos + 1], pos + 2
+    if tag not in (0x0A, 0x18):
+        return None  # What follows is no length and no number: a double may look like one without an end.
     if value >= 0x80:
         value, pos = _varint(raw, pos - 1)
     if tag == 0x0A and pos + value == end:

@@ -29,6 +29,24 @@ INSERT INTO migrations (number, name) VALUES ($1, $2);
 -- Locked, so that no hub takes over during a commit.
 SELECT epoch, page, event FROM hub FOR UPDATE;
 
+-- keep_commit --
+-- The first part of a commit, which is one statement: the server never waits for a hub in the middle of it, holding locks.
+-- Fails with a division by zero, and changes nothing, if it is not the turn of this commit.
+WITH turn AS (
+    UPDATE hub SET page = $2, event = event + $3
+    WHERE epoch = $1 AND page = $2 - 1 AND ($4::bigint IS NULL OR event = $4 - 1)
+    RETURNING page
+)
+SELECT 1 / count(*) FROM turn;
+
+-- ledger_seen --
+SELECT epoch, page, event FROM hub;
+
+-- end_blockers --
+-- The sessions of other hubs for which the server's process $1 waits.
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE pid = ANY (pg_blocking_pids($1)) AND application_name = current_setting('application_name');
+
 -- renew_and_list_hubs --
 -- `renew_hub` and `hubs` at once: a hub that stands by does this twice a second.
 WITH mine AS (

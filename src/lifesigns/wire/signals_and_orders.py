@@ -1,4 +1,5 @@
-"""Signals: an agent's other messages, `{"type": ..., "agent_id": ..., ...}`.
+"""Signals and orders: what agents say beside their beats, `{"type": ..., "agent_id": ..., ...}`, and what the hub tells them,
+`{"type": ..., "order_id": ..., "epoch": ..., ...}`.
 
 We hash tools' arguments and results here and do not keep them: arguments exactly, results without their volatile parts.
 `core/detectors/looping.py` says why.
@@ -11,7 +12,9 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
+from lifesigns.core import effects
 from lifesigns.core import signals as core
+from lifesigns.core.effects import Order
 from lifesigns.core.signals import BeatReceived, Signal
 from lifesigns.errors import UsageError
 from lifesigns.wire import batches, codec
@@ -31,7 +34,7 @@ from lifesigns.wire.limits import (
 )
 from lifesigns.wire.shapes import Shapes
 
-_KINDS: Final[dict[str, type[Struct]]] = {
+_SIGNALS: Final[dict[str, type[Struct]]] = {
     "registered": core.AgentRegistered,
     "activity": core.ActivitySeen,
     "tool_started": core.ToolStarted,
@@ -81,12 +84,29 @@ _OTHER_NAMES: Final = {"cost": "cost_usd", "task": "task_id"}
 _TRANSLATED: Final = frozenset({"until", "ended_at"})
 """Moments of the agent's clock."""
 
-_SHAPES: Final = Shapes(_KINDS, _EXTRA)
+_SIGNAL_SHAPES: Final = Shapes(_SIGNALS, _EXTRA)
+
+_ORDER_SHAPES: Final = Shapes(
+    {
+        "ping": effects.SendPing,
+        "interval": effects.SetInterval,
+        "nudge": effects.SendNudge,
+        "stop": effects.Terminate,
+        "withdrawn": effects.Withdraw,
+        "status_inquiry": effects.AskStatus,
+        "reminder": effects.Remind,
+        "replaced": effects.StopStranger,
+        "respawn": effects.Respawn,
+        "breaker": effects.TurnBreaker,
+        "offer": effects.OfferTask,
+        "give_back": effects.AskBack,
+    }
+)
 
 
 def signal_types() -> tuple[type[Struct], ...]:
     """The shapes of all signals, for the API's description."""
-    return _SHAPES.structs
+    return _SIGNAL_SHAPES.structs
 
 
 def decode_signal(raw: bytes, *, now: float, source: str = "", bounded: bool = False) -> Signal:
@@ -95,7 +115,7 @@ def decode_signal(raw: bytes, *, now: float, source: str = "", bounded: bool = F
     Translates an `until` or `ended_at` on the agent's clock to ours if the signal has a `timestamp`.
     """
     check_size(raw, SIGNAL_MAX)
-    shape, message = _SHAPES.read(raw)
+    shape, message = _SIGNAL_SHAPES.read(raw)
     if may_hide_bytes(raw):
         check_bytes(message)
     values = shape.values(message)
@@ -133,9 +153,29 @@ def encode_signal(signal: Signal, *, msgpack: bool = False, sent_at: float | Non
     """
     if isinstance(signal, BeatReceived | WireBeat):
         return encode_beat(signal, msgpack=msgpack)
-    message = _SHAPES.message(signal)
+    message = _SIGNAL_SHAPES.message(signal)
     if message is None:
         raise UsageError(f"{type(signal).__name__} is no signal an agent sends")
     if sent_at is not None and _TRANSLATED & message.keys():
         message["timestamp"] = codec.written(sent_at)
     return codec.write(message, msgpack=msgpack)
+
+
+def order_types() -> tuple[type[Struct], ...]:
+    """The shapes of all orders, for the API's description."""
+    return _ORDER_SHAPES.structs
+
+
+def encode_order(order: Order, *, msgpack: bool = False) -> bytes:
+    """An order for an agent. Moments are written in whole milliseconds."""
+    message = _ORDER_SHAPES.message(order)
+    if message is None:
+        raise UsageError(f"{type(order).__name__} is no order for an agent")
+    return codec.write(message, msgpack=msgpack)
+
+
+def decode_order(raw: bytes) -> Order:
+    """An order as the agent's side reads it. Raises `WireError` and nothing else."""
+    check_size(raw, SIGNAL_MAX)
+    shape, message = _ORDER_SHAPES.read(raw)
+    return cast("Order", shape.of(**shape.values(message)))
