@@ -368,6 +368,24 @@ async def test_a_hub_that_has_nothing_to_answer_ends_at_once() -> None:
     assert min(took) < 0.1
 
 
+async def test_who_is_accepted_in_the_last_moment_is_not_left_open() -> None:
+    """asyncio knows a connection two turns before we do."""
+    async with hub_with(CALM) as (hub, _):
+        for turns in range(6):
+            listener = listen("127.0.0.1", 0)
+            async with served(hub.web, listener, Connections(10)):
+                line = socket.create_connection(listener.getsockname())
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+            line.settimeout(SOON)
+            try:
+                assert line.recv(1) == b""
+            except ConnectionResetError:  # It was never accepted.
+                pass
+            finally:
+                line.close()
+
+
 async def test_who_never_finishes_its_request_does_not_keep_the_hub(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -428,6 +446,7 @@ async def slow_and_half_open_peers_do_not_hurt_a_healthy_one() -> None:
         test_who_reads_slowly_but_reads_gets_it_all,
         test_the_hub_ends_even_if_somebody_does_not_read,
         test_a_hub_that_has_nothing_to_answer_ends_at_once,
+        test_who_is_accepted_in_the_last_moment_is_not_left_open,
         slow_and_half_open_peers_do_not_hurt_a_healthy_one,
     ],
 )

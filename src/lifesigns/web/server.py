@@ -27,6 +27,9 @@ FINISH_FOR: Final = 5.0
 """Seconds for requests in progress when the hub stops; the feed ends streams."""
 FINISHED_AFTER: Final = 0.005
 """Seconds between two looks at them."""
+ACCEPTED_AFTER: Final = 2
+"""Turns of the loop until the last connection that was accepted is one of ours. asyncio's server, closed before that,
+drops it and leaves its socket open."""
 HANDSHAKE_FOR: Final = 10.0
 
 FILES_KEPT: Final = 64
@@ -115,6 +118,10 @@ async def served(
 async def _finish(server: asyncio.Server, listener: socket.socket, state: ServerState) -> None:
     """Accept nothing more, and answer the requests in progress. uvicorn's own server looks ten times a second whether it
     shall end, and then takes a tenth of a second or two, however little there is to do."""
+    with suppress(NotImplementedError):  # Windows
+        asyncio.get_running_loop().remove_reader(listener)
+    for _ in range(ACCEPTED_AFTER):
+        await asyncio.sleep(0)
     server.close()
     listener.close()
     try:
