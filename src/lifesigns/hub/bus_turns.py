@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Generator
+from math import inf
 from time import thread_time
 from typing import Final, NamedTuple
 
@@ -91,9 +92,11 @@ class BusTurns:
 
 
 def _is_read(reading: Reading) -> bool:
-    """Whether it was read within one turn."""
-    turn_ends = thread_time() + TURN_FOR
-    for _ in reading:  # noqa: SIM110 -- a loop with a look at the time
-        if thread_time() >= turn_ends:
+    """Whether it was read within one turn, counted from its first pause: most messages have none."""
+    turn_ends = inf
+    for _ in reading:
+        now = thread_time()
+        if now >= turn_ends:
             return False
+        turn_ends = min(turn_ends, now + TURN_FOR)
     return True

@@ -12,7 +12,7 @@ import asyncio
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from time import thread_time
+from time import monotonic, thread_time
 from typing import Any, Final
 
 from nats.errors import ProtocolError
@@ -39,7 +39,9 @@ class TurnParser(Parser):
         """Seconds since the others had their turn."""
 
     async def parse(self, data: bytes = b"") -> None:
-        began = thread_time()
+        # While all is wanted a turn only lets others go first: then the clock that costs a tenth is good enough.
+        clock = monotonic if self._unwanted() is None else thread_time
+        began = clock()
         self.buf.extend(data)
         while self.buf:
             if self.state != AWAITING_CONTROL_LINE:
@@ -48,7 +50,7 @@ class TurnParser(Parser):
             self._take_messages()
             if not self.buf or not await self._take_line():
                 break
-        self._worked += thread_time() - began
+        self._worked += clock() - began
         if self._worked >= TURN_FOR:
             await asyncio.sleep(self._worked if self._unwanted() else 0)
             self._worked = 0.0
@@ -58,16 +60,17 @@ class TurnParser(Parser):
         buf, take, size = self.buf, self._take, len(self.buf)
         unwanted = self._unwanted()
         at = 0 if unwanted is None else skip(unwanted, _run_of(unwanted.subjects), _MARK, buf, 0)
-        while (head := _message(buf, at)) is not None:
-            begin = head.end()
-            subject, number, length = head.groups()
-            end = begin + int(length)
-            if end + len(_END) > size:
-                break
-            take(int(number), subject, bytes(buf[begin:end]))
-            at = end + len(_END)
-            if unwanted is not None:
-                at = skip(unwanted, _run_of(unwanted.subjects), _MARK, buf, at)
+        with memoryview(buf) as view:  # A slice of the buffer itself would copy each payload twice.
+            while (head := _message(buf, at)) is not None:
+                begin = head.end()
+                subject, number, length = head.groups()
+                end = begin + int(length)
+                if end + len(_END) > size:
+                    break
+                take(int(number), subject, bytes(view[begin:end]))
+                at = end + len(_END)
+                if unwanted is not None:
+                    at = skip(unwanted, _run_of(unwanted.subjects), _MARK, buf, at)
         del buf[:at]
 
     async def _take_line(self) -> bool:
