@@ -26,7 +26,7 @@ dashboard:  ## build the page the hub serves; Node is fetched if it is missing
 test: check  ## everything that must hold: check, then the tests
 	@$(MAKE) --no-print-directory -j2 dashboard compiled-tests
 	@$(RUN) python -m tools.chromium || true  # without a browser its tests are skipped, and say so
-	$(RUN) pytest -n 6 --dist worksteal
+	$(RUN) python -m tools.suite
 
 compiled-tests:  # once, and not by each of six workers at the same time; what is wrong with them, pytest says
 	@$(RUN) pytest --collect-only -qq > /dev/null 2>&1 || true

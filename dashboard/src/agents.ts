@@ -28,8 +28,9 @@ export class Agents {
   put(agents: readonly AgentHealth[], at: number): void {
     for (const agent of agents) {
       const was = this.all.get(agent.agent_id);
+      const told = this.#told.has(agent.agent_id);
       if (was && this.#overtaken(was, agent, at)) continue;
-      if (!was || differs(was, agent)) this.#moved = true;
+      if (!was || told || differs(was, agent)) this.#moved = true;
       this.all.set(agent.agent_id, agent);
       this.rates.note(agent, at);
     }
@@ -52,14 +53,18 @@ export class Agents {
     this.remove([...this.all.keys()].filter((id) => !ids.has(id)));
   }
 
-  /** Apply an event at once; the rest of the agent follows with the next answer. */
+  /**
+   * Apply an event at once; the rest of the agent follows with the next answer, and only then does its row move: how much it
+   * needs a person is the hub's to say. Sorted without that, an agent that begins to fail would be the last of the healthy.
+   */
   apply(event: EventView, at: number): void {
     const agent = this.all.get(event.agent_id);
     if (!agent) return;
     const changed = told(agent, event);
     if (!changed) return;
-    this.put([changed], at);
+    this.all.set(event.agent_id, changed);
     this.#told.set(event.agent_id, at);
+    this.#draw();
   }
 
   /** An answer made before an event and received after it must not undo the event. */

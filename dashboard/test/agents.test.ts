@@ -47,9 +47,19 @@ test("however much changes, a frame is drawn once; and nothing moves if only num
   agents.put([agent("a", { load: 0.5, last_heartbeat: LATER })], 2);
   frame();
   assert.deepEqual([agents.drawn.value, agents.moved.value], [2, 1]);
+});
+
+test("an event is shown at once, but a row moves when the hub has said where to", () => {
+  const frame = page();
+  const agents = new Agents();
+  agents.put([agent("a"), agent("b")], 1);
+  frame();
   agents.apply(flip("b", "stuck"), 3);
   frame();
-  assert.deepEqual([agents.drawn.value, agents.moved.value, agents.all.get("b")?.state], [3, 2, "stuck"]);
+  assert.deepEqual([agents.drawn.value, agents.moved.value, agents.all.get("b")?.state], [2, 1, "stuck"]);
+  agents.put([agent("b", { state: "stuck", state_changed_at: LATER })], 4);
+  frame();
+  assert.deepEqual([agents.drawn.value, agents.moved.value], [3, 2]);
 });
 
 test("an answer given before an event does not take it back, but not for ever", () => {

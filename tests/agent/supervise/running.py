@@ -11,6 +11,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 from collections.abc import Callable, Iterator
@@ -73,6 +74,14 @@ def eventually(holds: Callable[[], object], within: float = BOUND) -> None:
     while not holds():
         assert time.monotonic() < until, f"it did not become true within {within} s"
         time.sleep(0.02)
+
+
+@contextmanager
+def burning() -> Iterator[None]:
+    """For children that burn all processors: one test at a time, or none of them gets enough to count as spinning."""
+    with (Path(tempfile.gettempdir()) / f"lifesigns-tests-burning-{os.getuid()}").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def alive(pid: int) -> bool:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from lifesigns.agent.supervise.traffic import MOVED_MIN, Traffic
-from tests.agent.supervise.running import PYTHON, RUN, on_screen, run
+from tests.agent.supervise.running import PYTHON, RUN, burning, on_screen, run
 
 AWAITED = ("--id", "a", "--idle-after", "2", "--max-time", "60")
 
@@ -85,7 +85,8 @@ for n in 1 2 3 4; do while :; do :; done & done
 for n in $(seq 12); do for frame in '|' / - '\\'; do printf '\\r%s Compiling' "$frame"; sleep 0.1; done; done
 kill $(jobs -p)
 """
-    done = run(*AWAITED, "--verbose", "--", "bash", "-c", script)
+    with burning():
+        done = run(*AWAITED, "--verbose", "--", "bash", "-c", script)
     assert b"a ended with status 0" in done.stderr, done.stderr
     assert b"repeated" not in done.stderr
 

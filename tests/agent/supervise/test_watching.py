@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.agent.supervise.running import PYTHON, SILENT, eventually, number_in, run, said, started
+from tests.agent.supervise.running import PYTHON, SILENT, burning, eventually, number_in, run, said, started
 
 SPIN = "spin() { while :; do :; done; }; spin & spin & spin & spin & wait"
 """Four, so that they get half a core together, however busy the machine is."""
@@ -25,7 +25,7 @@ def test_a_child_that_is_silent_and_does_nothing_is_stuck() -> None:
 
 
 def test_a_child_that_spins_without_output_is_stuck_for_another_reason() -> None:
-    with started("--id", "coder-7", "--idle-after", "2", "--", "sh", "-c", SPIN) as process:
+    with burning(), started("--id", "coder-7", "--idle-after", "2", "--", "sh", "-c", SPIN) as process:
         assert process.stderr is not None
         assert process.stderr.readline().startswith(
             b"lifesigns: coder-7 is stuck: Burns CPU, but has put nothing out for "
@@ -47,7 +47,7 @@ def test_output_makes_it_well_again() -> None:
 
 def test_the_work_of_grandchildren_is_the_childs_work() -> None:
     """A shell that waits for its compiler does not idle."""
-    with started("--idle-after", "2", "--", "sh", "-c", f"sh -c '{SPIN}'; true") as process:
+    with burning(), started("--idle-after", "2", "--", "sh", "-c", f"sh -c '{SPIN}'; true") as process:
         assert process.stderr is not None
         assert b"Burns CPU" in process.stderr.readline()
 
