@@ -12,7 +12,7 @@ import pytest
 from lifesigns.config.values import Limits
 from lifesigns.core.signals import BeatReceived
 from lifesigns.hub.principals import Role
-from lifesigns.hub.shares import BURST_FOR, FULL_FROM, Shares, level_of
+from lifesigns.hub.shares import BURST_FOR, FULL_FROM, RECKON_EVERY, Shares, level_of
 from tests.web.hub import running_hub
 
 
@@ -155,6 +155,19 @@ def test_beside_a_flood_who_was_held_to_less_does_not_get_a_whole_share_at_once(
     for _ in range(300):
         thread.run(0.01)
         assert thread.shares._level < 0.2
+
+
+async def test_a_thread_that_waits_for_a_processor_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has hardly run, and is behind all the same: on a machine that is full of others' work five that flood it would have
+    had a whole share each."""
+    monkeypatch.setattr("lifesigns.hub.shares.wanted_seconds", lambda: time.monotonic)
+    async with running_hub() as hub:
+        shares = hub.service.hub.shares
+        for _ in range(3):
+            await asyncio.sleep(RECKON_EVERY)
+            for n in range(5):
+                shares.charge(f"evil-{n}", 0.02)
+        assert shares.owes("evil-0") > 0.02 / (shares.share / 4) - BURST_FOR
 
 
 def test_who_is_fined_waits_and_has_used_nothing() -> None:

@@ -129,6 +129,7 @@ class Hub:
         again. Without a receiver for canaries they go through the loop alone. With a `copy` of the beliefs it reads only
         what changed since; it calls `opened` when it has taken over, and has all this still to do."""
         self._loop = asyncio.get_running_loop()
+        self.shares.begin()
         self._orders, self._events, self._alerting, self._canaries = orders, events, alerting, canaries
         self._opinions = opinions
         remembered = await self.store.open(epoch_min=int(self.clock() * 1000), beliefs=copy is None)

@@ -22,6 +22,7 @@ from types import coroutine
 from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
+from lifesigns.hub.busyness import wanted_seconds
 from lifesigns.hub.clock import Clock
 
 T = TypeVar("T")
@@ -76,6 +77,11 @@ class Shares:
         self.spent_on_bus = 0.0
         self.flooded = False
         """Whether a sender of the bus is dropped: to skip what it sends takes a third of the thread, and nobody could pay for that."""
+
+    def begin(self) -> None:
+        """Count from now on how long this thread runs or waits for a processor: it is full also of what it cannot do."""
+        self._worked = wanted_seconds()
+        self._reckoned_at, self._worked_then = self._clock(), self._worked()
 
     def charge(self, source: str, seconds: float, *, fine: bool = False) -> None:
         """So long was worked for it; or it has to wait for as long, for what was not done."""
