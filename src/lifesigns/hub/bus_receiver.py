@@ -54,7 +54,7 @@ COMPLAIN_EVERY: Final = 60.0
 PER_RELAY_MAX: Final = 256
 """Numbers remembered per relay: a relay sends a few messages, and no more until the hub has stored them."""
 ANSWERS_MAX: Final = 2_000
-"""Acknowledgements waiting for the store; a sender without one repeats its message."""
+"""Messages acknowledged together, and messages on their way to the bus; a sender without an acknowledgement repeats its message."""
 
 S = TypeVar("S", bound=Signal)
 
@@ -140,6 +140,8 @@ class BusReceiver:
         self._signatures = signatures or Signatures(NO_KEYS, sink.counters.forged)
         self._relays = relays
         self._received: Deliveries[int] = Deliveries(PER_RELAY_MAX)
+        self._unacknowledged: dict[tuple[str, int], None] = {}
+        """Where to acknowledge which message that came in this round of the loop."""
         self._sends: set[asyncio.Task[None]] = set()
         self._shares = BusShares(bus, sink.shares, clock, partial(sink.put_off, SOURCE))
         self._turns = BusTurns(self._shares)
@@ -321,21 +323,30 @@ class BusReceiver:
             if not (yield from self._hear_reports(subject, place, payload)):
                 return
             numbers.append(place.number)
-        self._start(self._acknowledge(place.kept_on, place.number))
+        if not self._unacknowledged and not self._start(self._acknowledge()):
+            return
+        if len(self._unacknowledged) < ANSWERS_MAX:
+            self._unacknowledged[place.kept_on, place.number] = None
 
-    def _start(self, sending: Coroutine[None, None, None]) -> None:
+    def _start(self, sending: Coroutine[None, None, None]) -> bool:
+        """Whether there is room for it among all that is on its way."""
         if len(self._sends) >= ANSWERS_MAX:
             sending.close()
-            return
+            return False
         task = asyncio.get_running_loop().create_task(sending)
         self._sends.add(task)
         task.add_done_callback(self._sends.discard)
+        return True
 
-    async def _acknowledge(self, to: str, number: int) -> None:
+    async def _acknowledge(self) -> None:
+        """Acknowledge what came in one round of the loop, each message once, when all of it is stored. One by one took more
+        time than to read them, and nobody paid for it."""
         assert self._commits is not None
-        with suppress(NotStored, NotLeader, InboxFull):  # The sender repeats it.
+        messages, self._unacknowledged = self._unacknowledged, {}
+        with suppress(NotStored, NotLeader, InboxFull):  # The senders repeat them.
             await self._commits.store_reports(())
-            await self._publish(to, str(number).encode())
+            for to, number in messages:
+                await self._publish(to, str(number).encode())
 
     async def _publish(self, subject: str, payload: bytes) -> None:
         with suppress(
