@@ -18,7 +18,14 @@ from typing import Any, Final
 from nats.errors import ProtocolError
 from nats.protocol.parser import AWAITING_CONTROL_LINE, MAX_CONTROL_LINE_SIZE, Parser
 
-from lifesigns.adapters.bus.skipping import TURN_FOR, WhatIsUnwanted, length_and_bytes, skip
+from lifesigns.adapters.bus.skipping import (
+    SKIPPED_LENGTH_MAX,
+    TURN_FOR,
+    WhatIsUnwanted,
+    length_and_bytes,
+    skip,
+)
+from lifesigns.ports import MessageFilter
 
 _message: Final = re.compile(rb"MSG ([^ \r\n]+) (\d+) (?:[^ \r\n]+ )?(\d+)\r\n").match
 _END: Final = b"\r\n"
@@ -59,7 +66,7 @@ class TurnParser(Parser):
         """All whole messages at the beginning of the buffer."""
         buf, take, size = self.buf, self._take, len(self.buf)
         unwanted = self._unwanted()
-        at = 0 if unwanted is None else skip(unwanted, _run_of(unwanted.subjects), _MARK, buf, 0)
+        at = 0 if unwanted is None else _skip(unwanted, buf, 0, size)
         with memoryview(buf) as view:  # A slice of the buffer itself would copy each payload twice.
             while (head := _message(buf, at)) is not None:
                 begin = head.end()
@@ -70,7 +77,7 @@ class TurnParser(Parser):
                 take(int(number), subject, bytes(view[begin:end]))
                 at = end + len(_END)
                 if unwanted is not None:
-                    at = skip(unwanted, _run_of(unwanted.subjects), _MARK, buf, at)
+                    at = _skip(unwanted, buf, at, size)
         del buf[:at]
 
     async def _take_line(self) -> bool:
@@ -90,6 +97,29 @@ class TurnParser(Parser):
         await super().parse()
         self.buf = rest
         return True
+
+
+def _skip(unwanted: MessageFilter, buf: bytearray, at: int, size: int) -> int:
+    """The end of the unwanted messages that begin here: short ones by the run, long ones one after the other."""
+    run, head_of = _run_of(unwanted.subjects), _head_of(unwanted.subjects)
+    while True:
+        at = skip(unwanted, run, _MARK, buf, at)
+        head, count = head_of(buf, at), 0
+        while head is not None:
+            end = head.end() + int(head[2]) + len(_END)
+            if end > size:
+                break
+            at, last, count = end, head, count + 1
+            head = head_of(buf, at) if int(head[2]) > SKIPPED_LENGTH_MAX else None
+        if not count:
+            return at
+        unwanted.drops(last[1].decode(errors="replace"), count)
+
+
+@lru_cache(maxsize=32)
+def _head_of(subjects: str) -> Callable[[bytearray, int], re.Match[bytes] | None]:
+    """The head of a message on such a subject."""
+    return re.compile(rf"MSG ({subjects}) \d++ (?:[^ \r\n]++ )?+(\d++)\r\n".encode()).match
 
 
 @lru_cache(maxsize=32)
