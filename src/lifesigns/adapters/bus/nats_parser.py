@@ -104,16 +104,13 @@ def _skip(unwanted: MessageFilter, buf: bytearray, at: int, size: int) -> int:
     run, head_of = _run_of(unwanted.subjects), _head_of(unwanted.subjects)
     while True:
         at = skip(unwanted, run, _MARK, buf, at)
-        head, count = head_of(buf, at), 0
-        while head is not None:
-            end = head.end() + int(head[2]) + len(_END)
-            if end > size:
-                break
-            at, last, count = end, head, count + 1
+        head, subject, count = head_of(buf, at), b"", 0
+        while head is not None and (end := head.end() + int(head[2]) + len(_END)) <= size:
+            at, subject, count = end, head[1], count + 1
             head = head_of(buf, at) if int(head[2]) > SKIPPED_LENGTH_MAX else None
         if not count:
             return at
-        unwanted.drops(last[1].decode(errors="replace"), count)
+        unwanted.drops(subject.decode(errors="replace"), count)
 
 
 @lru_cache(maxsize=32)
