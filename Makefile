@@ -56,7 +56,7 @@ integrations:  ## the real coding agents and agent frameworks, offline against a
 bench:  ## what things cost, as ratios to the alternatives
 	$(RUN) python -m benchmarks
 
-soak:  ## slow truths: long simulations over many seeds, chaos, 500 worlds of several hubs, a hub killed 50 times, a day of 1,000 agents, a hub without a processor, 300 races for a lock, 80 starts at once, burned cores
+soak:  ## slow truths: long simulations over many seeds, chaos, 500 worlds of several hubs, a hub killed 50 times, a day of 1,000 agents, a hub without a processor, 300 races for a lock, 80 starts at once, burned cores, 9,000 idle connections
 	$(RUN) python tools/soak.py
 	$(RUN) python -m tools.chaos
 	$(RUN) python -m tools.hub_worlds
@@ -66,6 +66,7 @@ soak:  ## slow truths: long simulations over many seeds, chaos, 500 worlds of se
 	LIFESIGNS_OVERLOAD=1 $(RUN) pytest -q tests/journeys/test_an_overloaded_hub.py
 	RACES=300 $(RUN) pytest -q tests/hub/locks/test_releasing.py -k races
 	STARTS_AT_ONCE=80 BURNED_FOR=60 $(RUN) pytest -q tests/journeys/test_many_starts_at_once.py tests/journeys/test_a_starved_host.py
+	IDLE_CONNECTIONS=9000 DEAF_LISTENERS=300 $(RUN) pytest -q tests/journeys/test_many_who_hold_the_line.py
 
 chaos-hubs:  ## three hubs in networks of their own, killed, frozen and cut off 200 times, beside real PostgreSQL and NATS; about two hours
 	$(RUN) python -m tools.chaos_hubs
