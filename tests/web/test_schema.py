@@ -23,6 +23,7 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi import checks
 
 from lifesigns.core.effects import AskStatus
+from lifesigns.core.profiles import profile
 from lifesigns.web.routes import NoQuery
 from lifesigns.web.table import CALLS
 from tests.web.hub import RunningHub, running_hub
@@ -70,6 +71,11 @@ HARDLY: Final = {
 }
 """Calls that chance hardly gets right: it would have to guess a secret, a token or who is meant."""
 
+PATIENT: Final = profile("balanced").with_changes(
+    {"silence": {"interval": 300.0, "timeout": 900.0, "ping_wait": 30.0}}
+)
+"""Agents that beat once are well for as long as these tests take on any machine: a probe would tell of others by a 503."""
+
 CHECKS: Final = (
     not_a_server_error,
     checks.status_code_conformance,
@@ -109,7 +115,7 @@ def hub() -> Iterator[RunningHub]:
 
     async def run() -> None:
         try:
-            async with running_hub() as hub:
+            async with running_hub(policy=PATIENT) as hub:
                 await furnish(hub)
                 running.set_result(hub)
                 await stop.wait()
