@@ -58,6 +58,7 @@ def test_all_shows_the_defaults_too() -> None:
     assert row(said, "policy.silence.pings")[1:] == ["2", "default"]
     assert row(said, "policy.respawn.backoff")[1:] == ["1 min, 2 min, 4 min", "default"]
     assert row(said, "policy.erring.rate_max")[1:] == ["0.25", "default"]
+    assert row(said, "limits.busy_share_per_token")[1:] == ["0.25", "default"]
     assert row(said, "store")[1:] == ["none", "default"]
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lifesigns.config.document import Document
 from lifesigns.config.errors import ConfigErrors
 from lifesigns.config.load import SCHEMA, assemble
-from lifesigns.config.schema import readers_of
+from lifesigns.config.schema import ANY, readers_of
 from lifesigns.errors import PolicyError
 from tests.config.conftest import Complained, Said
 
@@ -275,6 +275,44 @@ def test_every_kind_of_threshold_can_be_set_from_the_environment(said: Said) -> 
     assert policy.looping.polling_tools == ("wait", "poll")
     assert (policy.spending.tokens_max, policy.spending.cost_max) == (1000, None)
     assert policy.breakers["api"].failure_threshold == 7
+
+
+def test_no_key_is_ignored_in_the_environment(said: Said) -> None:
+    """Whatever can be written into the file either counts as a variable too, or is refused: never neither."""
+    ignored = []
+    for path, _ in readers_of(SCHEMA):
+        variable = "LIFESIGNS_" + "__".join("x" if part == ANY else part for part in path if part).upper()
+        if "__" not in variable:
+            continue
+        try:
+            config = said("", {variable: "7"})
+        except ConfigErrors:
+            continue
+        if not any(source.key == variable for source in config.sources.values()):
+            ignored.append(variable)
+    assert ignored == []
+
+
+def test_limits_can_be_set_from_the_environment(said: Said) -> None:
+    limits = said(
+        "", {"LIFESIGNS_LIMITS__HISTORY_FOR": "7d", "LIFESIGNS_LIMITS__BUSY_SHARE_PER_TOKEN": "1"}
+    ).limits
+    assert (limits.history_for, limits.busy_share_per_token) == (7 * 86400, 1)
+
+
+@pytest.mark.parametrize(
+    ("variable", "why"),
+    [
+        ("LIFESIGNS_LIMIT__HISTORY_FOR", "is unknown; did you mean LIFESIGNS_LIMITS__HISTORY_FOR?"),
+        (
+            "LIFESIGNS_CHANNELS__OPS__URL",
+            "is unknown: what has names of your own, like channels and agents, is set in",
+        ),
+    ],
+)
+def test_a_variable_that_sets_nothing_is_an_error(complained: Complained, variable: str, why: str) -> None:
+    (error,) = complained("", {variable: "7"})
+    assert str(error).startswith(f"{variable}: {why}")
 
 
 def test_an_unknown_flag_is_named(complained: Complained) -> None:

@@ -106,7 +106,7 @@ def _rows(config: Config, everything: bool) -> list[tuple[str, str, str]]:
 def shown(key: str, value: object) -> str:
     """A value for people."""
     from lifesigns.config import durations
-    from lifesigns.config.schema import PLAIN_NUMBERS
+    from lifesigns.config.overrides import PLAIN_NUMBERS
 
     name = key.rpartition(".")[2]
     match value:

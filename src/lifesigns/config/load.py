@@ -56,12 +56,6 @@ SCHEMA: Final[Schema] = {
     **executors.SECTIONS,
     **github.SECTIONS,
     **ai_maestro.SECTIONS,
-    "access": schema.keys(AccessSettings),
-    "limits": schema.keys(Limits),
-    "audit": schema.keys(AuditSettings),
-    "otlp": schema.keys(OtlpSettings),
-    "hooks": schema.keys(HookSettings),
-    "memory": schema.keys(MemorySettings),
 }
 """The whole file."""
 

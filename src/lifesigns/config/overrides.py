@@ -2,7 +2,8 @@
 
 `LIFESIGNS_PROFILE`, `_STORE`, `_BUS`, `_DEAD_MAN_SWITCH`, `_ZONE` and `_LISTEN` are settings; `LIFESIGNS_LISTEN__BEHIND_PROXY=yes` sets a part of
 one; `LIFESIGNS_POLICY__SILENCE__INTERVAL=2` and `LIFESIGNS_FLEET__TICK_EVERY=2` set any threshold. An empty variable
-counts as not set. We ignore other variables that begin with LIFESIGNS_, unless one looks like a typo.
+counts as not set. A variable with two underscores in a row can only be meant for us, so an unknown one is an error. We
+ignore other variables that begin with LIFESIGNS_, unless one looks like a typo.
 """
 
 from __future__ import annotations
@@ -27,7 +28,17 @@ from lifesigns.config.schema import (
     read_value,
     readers_of,
 )
-from lifesigns.config.values import BusSettings, DeadManSettings, Listen
+from lifesigns.config.values import (
+    AccessSettings,
+    AuditSettings,
+    BusSettings,
+    DeadManSettings,
+    HookSettings,
+    Limits,
+    Listen,
+    MemorySettings,
+    OtlpSettings,
+)
 
 PREFIX: Final = "LIFESIGNS_"
 SCHEMA: Final[Schema] = {
@@ -42,8 +53,20 @@ SCHEMA: Final[Schema] = {
     },
     "listen": {SHORT: readers.listen, **keys(Listen)},
     "zone": readers.zone,
+    "access": keys(AccessSettings),
+    "limits": keys(Limits),
+    "audit": keys(AuditSettings),
+    "otlp": keys(OtlpSettings),
+    "hooks": keys(HookSettings),
+    "memory": keys(MemorySettings),
 }
 """The part of the schema that can also be set outside the file."""
+PLAIN_NUMBERS: Final = frozenset(
+    path[-1]
+    for path, reader in readers_of(SCHEMA)
+    if reader in (readers.number, readers.optional(readers.number), readers.part)
+)
+"""The floats that are rates, shares, money or megabytes. All others are durations."""
 LISTEN_FLAGS: Final[Mapping[str, str]] = {
     **{name: f"--{name.replace('_', '-')}" for name in keys(Listen)},
     "names": "--allow-host",
@@ -59,6 +82,8 @@ RESERVED: Final = frozenset(
 """Read elsewhere: by clients and `find`; the second row is what `lifesigns run` sets for its child."""
 
 VARIABLES: Final = tuple(PREFIX + name.upper() for name in SCHEMA if end(SCHEMA, (name,)))
+THRESHOLDS: Final = (PREFIX + "POLICY", PREFIX + "FLEET")
+"""With one underscore too few they are errors as well, and no variables of somebody else."""
 
 
 def environment(environ: Mapping[str, str], errors: ErrorCollector) -> Iterator[Setting]:
@@ -67,15 +92,7 @@ def environment(environ: Mapping[str, str], errors: ErrorCollector) -> Iterator[
         if not variable.startswith(PREFIX) or variable in RESERVED:
             continue
         source = Source(variable, "environment", written=True)
-        if variable in VARIABLES or variable.startswith(
-            (
-                PREFIX + "POLICY",
-                PREFIX + "FLEET",
-                PREFIX + "LISTEN__",
-                PREFIX + "BUS__",
-                PREFIX + "DEAD_MAN_SWITCH__",
-            )
-        ):
+        if variable in VARIABLES or variable.startswith(THRESHOLDS) or "__" in variable:
             path = tuple(variable.removeprefix(PREFIX).lower().split("__"))
             yield from _read(path, environ[variable], source, errors)
         elif near := get_close_matches(variable, (*VARIABLES, *RESERVED), n=1, cutoff=0.85):
@@ -109,6 +126,8 @@ def _unknown(path: Path, source: Source) -> str:
         names = [PREFIX + "__".join(parts).upper() for parts in paths]
     else:
         names = [dotted(parts) for parts in paths] + ["listen", *LISTEN_FLAGS]
+    if source.where == "environment" and len(path) > 1 and not get_close_matches(path[0], SCHEMA):
+        return "is unknown: what has names of your own, like channels and agents, is set in lifesigns.yaml"
     near = get_close_matches(source.key, names, n=1)
     if near:
         return unknown(source.key, near)

@@ -227,10 +227,3 @@ def readers_of(node: Node, path: Path = ()) -> Iterator[tuple[Path, Reader]]:
 
 POLICY: Final = keys(Policy)
 FLEET: Final = keys(FleetPolicy)
-PLAIN_NUMBERS: Final = frozenset(
-    path[-1]
-    for section in (POLICY, FLEET)
-    for path, reader in readers_of(section)
-    if reader in (readers.number, readers.optional(readers.number))
-)
-"""The floats that are rates, shares, money or megabytes. All others are durations."""
