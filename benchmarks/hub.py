@@ -14,11 +14,11 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from benchmarks import hub_load
 from benchmarks.hub_load import Rate
-from benchmarks.hub_process import LOAD_CORE, ProcessOptions, UnderLoad
+from benchmarks.hub_process import LOAD_CORE, ProcessOptions, Reading, UnderLoad
 from lifesigns.core.detectors.silence import MEMORY
 from tests.servers.nats import NatsServer
 
@@ -74,11 +74,25 @@ class Load:
         return hub_load.post(to.process.port, requests, self._beats_each, seconds, first)
 
 
+class LoadedProcess(Protocol):
+    """What can be loaded with beats."""
+
+    port: int
+    token: str
+
+    @property
+    def beats(self) -> int:
+        """Beats taken so far, some milliseconds ago."""
+        ...
+
+    def read(self) -> Reading: ...
+
+
 @dataclass(frozen=True)
 class Subject:
     """The measured process, and the port of its bus."""
 
-    process: UnderLoad
+    process: LoadedProcess
     bus: int | None
 
 
@@ -109,8 +123,9 @@ def throughput(way: Way, agents: int = AGENTS, turns: int = 5, seconds: float = 
     with ExitStack() as stack:
         hub, bare = _start(way, stack, bare=False), _start(way, stack, bare=True)
         for to in (hub, bare):
-            _settle_in(load, to, agents)
+            settle_in(load, to, agents)
         rounds = [(_turn(load, hub, seconds), _turn(load, bare, seconds)) for _ in range(turns)]
+        assert isinstance(hub.process, UnderLoad)
         hub.process.profile(begin=True)
         load.bring(hub, seconds)
         shares = hub.process.profile(begin=False)
@@ -130,7 +145,7 @@ def _start(way: Way, stack: ExitStack, *, bare: bool) -> Subject:
     return Subject(stack.enter_context(UnderLoad(options)), None if bus is None else bus.port)
 
 
-def _settle_in(load: Load, to: Subject, agents: int) -> None:
+def settle_in(load: Load, to: Subject, agents: int) -> None:
     """Until the engine has learnt every agent's rhythm. By single posts that would take a minute, and learning is
     cheap."""
     until = time.monotonic() + SETTLE_MAX

@@ -46,13 +46,21 @@ class RealHub:
 
 
 @contextmanager
-def served(folder: Path, *options: str) -> Iterator[RealHub]:
-    """A hub that answers; killed in the end."""
-    environ = {**os.environ, "HOME": str(folder), "LIFESIGNS_STATE": str(folder / "state")}
-    command = [sys.executable, "-m", "lifesigns", "serve", "--port", "0", *options]
+def served(
+    folder: Path,
+    *options: str,
+    python: Path = Path(sys.executable),
+    environ: Mapping[str, str] | None = None,
+    core: int | None = None,
+) -> Iterator[RealHub]:
+    """A hub that answers; killed in the end. By default ours, on any core."""
+    state = folder / "state"
+    environ = {**os.environ, "HOME": str(folder), "LIFESIGNS_STATE": str(state), **(environ or {})}
+    pinned = [] if core is None else ["taskset", "-c", str(core)]
+    command = [*pinned, str(python), "-m", "lifesigns", "serve", "--port", "0", *options]
     process = subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        hub = RealHub(process, folder / "state", environ)
+        hub = RealHub(process, state, environ)
         ends_at = time.monotonic() + STARTS_WITHIN
         while not (hub.state / "hub.url").exists():
             assert process.poll() is None, "the hub did not start"
