@@ -76,25 +76,27 @@ class Difference:
         return f"{self.now:6.2f} µs  then {self.then:6.2f}  {middle:.3f}x ({low:.3f} to {high:.3f})"
 
 
-def difference(way: Way, then: Path, turns: int) -> Difference:
+def difference(
+    way: Way, then: Path, turns: int, agents: int = AGENTS, seconds: float = SECONDS
+) -> Difference:
     """By turns; the order changes with each, so that whatever grows with time favours neither."""
-    load = way.load(AGENTS)
+    load = way.load(agents)
     with ExitStack() as stack:
         hubs = [stack.enter_context(_hub(way, tree)) for tree in (ROOT, then)]
         for hub in hubs:
-            settle_in(load, hub, AGENTS)
+            settle_in(load, hub, agents)
         costs: list[list[float]] = [[], []]
         for turn in range(turns):
             for which in (0, 1) if turn % 2 else (1, 0):
-                costs[which].append(_cost(load, hubs[which]))
+                costs[which].append(_cost(load, hubs[which], seconds))
     now, before = costs
     ratios = [ours / theirs for ours, theirs in zip(now, before, strict=True)]
     return Difference(1e6 * statistics.median(now), 1e6 * statistics.median(before), ratios)
 
 
-def _cost(load: Load, hub: Subject) -> float:
+def _cost(load: Load, hub: Subject, seconds: float) -> float:
     before = hub.process.read()
-    load.bring(hub, SECONDS)
+    load.bring(hub, seconds)
     after = hub.process.read()
     return (after.cpu - before.cpu) / (after.beats - before.beats)
 

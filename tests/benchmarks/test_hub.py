@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from benchmarks import hub, hub_fleet
+from benchmarks import against, hub, hub_fleet
 from benchmarks.hub_fleet import Fleet
 
 
@@ -31,6 +31,13 @@ def test_what_a_hub_takes_is_measured_beside_what_it_rests_on(way: hub.Way) -> N
     assert took.bare.per_core_second > 500
     # How large it is in so short a time is chance.
     assert took.ratio == took.hub.per_core_second / took.bare.per_core_second
+
+
+def test_a_hub_of_another_tree_is_measured_beside_ours() -> None:
+    found = against.difference(hub.WAYS[4], against.ROOT, turns=2, agents=200, seconds=0.3)
+    assert 0 < found.now < 1000
+    assert 0 < found.then < 1000
+    assert len(found.ratios) == 2
 
 
 def test_a_small_fleet_is_watched_and_its_dead_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
