@@ -11,7 +11,7 @@ LOCK := env -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL -u UV_FIND_LINKS \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dashboard test ready-for-tests compiled-tests check check-style check-types check-page format integrations bench soak chaos-hubs mutants chromium screenshots caught diagrams lock clean
+.PHONY: help demo dashboard test ready-for-tests compiled-tests check check-lock check-style check-types check-page format integrations bench soak chaos-hubs mutants chromium screenshots caught diagrams lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -27,18 +27,20 @@ test: check-style  ## everything that must hold: check, then the tests
 	@$(MAKE) --no-print-directory -j2 check-types ready-for-tests
 	$(RUN) python -m tools.suite
 
-ready-for-tests: check-page  # beside the types, which keep one processor busy for a minute
+ready-for-tests: check-lock check-page  # beside the types, which keep one processor busy for a minute
 	@$(MAKE) --no-print-directory dashboard compiled-tests
 	@$(RUN) python -m tools.chromium || true  # without a browser its tests are skipped, and say so
 
 compiled-tests:  # once, and not by each of six workers at the same time; what is wrong with them, pytest says
-	@$(RUN) pytest --collect-only -qq > /dev/null 2>&1 || true
+	@ls tests/__pycache__/conftest.*-pytest-*.pyc > /dev/null 2>&1 || $(RUN) pytest --collect-only -qq > /dev/null 2>&1 || true
 
 check: check-style  ## lock, lint, format, types, rooms, the page's types and tests
-	@$(MAKE) --no-print-directory -j2 check-types check-page
+	@$(MAKE) --no-print-directory -j2 check-types check-lock check-page
+
+check-lock:
+	$(LOCK) --check --quiet
 
 check-style:
-	$(LOCK) --check --quiet
 	$(RUN) ruff check
 	$(RUN) ruff format --check
 
@@ -70,6 +72,7 @@ soak:  ## slow truths: long simulations over many seeds, properties with 2,000 e
 	$(RUN) python -m tools.kill_soak
 	$(RUN) python -m tools.day
 	LIFESIGNS_OVERLOAD=1 $(RUN) pytest -q tests/journeys/test_an_overloaded_hub.py
+	SENDERS=250 $(RUN) pytest -q tests/agent/sender/test_outage.py
 	RACES=300 $(RUN) pytest -q tests/hub/locks/test_releasing.py -k races
 	STARTS_AT_ONCE=80 BURNED_FOR=60 $(RUN) pytest -q tests/journeys/test_many_starts_at_once.py tests/journeys/test_a_starved_host.py
 	IDLE_CONNECTIONS=9000 DEAF_LISTENERS=300 $(RUN) pytest -q tests/journeys/test_many_who_hold_the_line.py
