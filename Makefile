@@ -72,6 +72,7 @@ soak:  ## slow truths: long simulations over many seeds, properties with 2,000 e
 	$(RUN) python -m tools.kill_soak
 	$(RUN) python -m tools.day
 	LIFESIGNS_OVERLOAD=1 $(RUN) pytest -q tests/journeys/test_an_overloaded_hub.py
+	SCHEMA_EXAMPLES=50 $(RUN) pytest -q -n 2 tests/web/test_schema.py
 	SENDERS=250 $(RUN) pytest -q tests/agent/sender/test_outage.py
 	RACES=300 $(RUN) pytest -q tests/hub/locks/test_releasing.py -k races
 	STARTS_AT_ONCE=80 BURNED_FOR=60 $(RUN) pytest -q tests/journeys/test_many_starts_at_once.py tests/journeys/test_a_starved_host.py
