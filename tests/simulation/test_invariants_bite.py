@@ -393,7 +393,7 @@ MUTATIONS = [
         "downtime", "lapses are ignored", lapses_are_ignored, (Illness.CUT,), faults="clock=6", days=1.0
     ),
     Mutation("backwards", "facts are dated ahead", facts_are_dated_ahead, (Illness.CRASH, Illness.LOOP)),
-    Mutation("illegal", "any flip goes", any_flip_goes, (Illness.CRASH,)),
+    Mutation("illegal", "any flip goes", any_flip_goes, (Illness.CRASH,), seeds=(2, 1, 3)),
     Mutation(
         "evidence", "weak evidence is enough", weak_evidence_is_enough, (Illness.HUNG_CALL, Illness.ERRORS)
     ),
@@ -407,6 +407,7 @@ MUTATIONS = [
         "who was ended is forgotten",
         a_life_that_was_ended_is_forgotten,
         (Illness.LOOP, Illness.FREEZE),
+        days=0.1,
     ),
     Mutation(
         "approval",
