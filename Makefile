@@ -11,7 +11,7 @@ LOCK := env -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL -u UV_FIND_LINKS \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dashboard test compiled-tests check check-types check-page format integrations bench soak chaos-hubs mutants chromium screenshots caught diagrams lock clean
+.PHONY: help demo dashboard test ready-for-tests compiled-tests check check-lock check-style check-types check-page format integrations bench soak chaos-hubs mutants chromium screenshots caught diagrams lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -23,19 +23,26 @@ demo:  ## a hub and a living fleet that freezes, loops, crashes and recovers bef
 dashboard:  ## build the page the hub serves; Node is fetched if it is missing
 	$(RUN) python -m tools.dashboard
 
-test: check  ## everything that must hold: check, then the tests
-	@$(MAKE) --no-print-directory -j2 dashboard compiled-tests
-	@$(RUN) python -m tools.chromium || true  # without a browser its tests are skipped, and say so
+test: check-style  ## everything that must hold: check, then the tests
+	@$(MAKE) --no-print-directory -j2 check-types ready-for-tests
 	$(RUN) python -m tools.suite
 
-compiled-tests:  # once, and not by each of six workers at the same time; what is wrong with them, pytest says
-	@$(RUN) pytest --collect-only -qq > /dev/null 2>&1 || true
+ready-for-tests: check-lock check-page  # beside the types, which keep one processor busy for a minute
+	@$(MAKE) --no-print-directory dashboard compiled-tests
+	@$(RUN) python -m tools.chromium || true  # without a browser its tests are skipped, and say so
 
-check:  ## lock, lint, format, types, rooms, the page's types and tests
+compiled-tests:  # once, and not by each of six workers at the same time; what is wrong with them, pytest says
+	@ls tests/__pycache__/conftest.*-pytest-*.pyc > /dev/null 2>&1 || $(RUN) pytest --collect-only -qq > /dev/null 2>&1 || true
+
+check: check-style  ## lock, lint, format, types, rooms, the page's types and tests
+	@$(MAKE) --no-print-directory -j2 check-types check-lock check-page
+
+check-lock:
 	$(LOCK) --check --quiet
+
+check-style:
 	$(RUN) ruff check
 	$(RUN) ruff format --check
-	@$(MAKE) --no-print-directory -j2 check-types check-page
 
 check-types:
 	$(RUN) mypy src tests benchmarks tools
@@ -56,14 +63,17 @@ integrations:  ## the real coding agents and agent frameworks, offline against a
 bench:  ## what things cost, as ratios to the alternatives
 	$(RUN) python -m benchmarks
 
-soak:  ## slow truths: long simulations over many seeds, chaos, 500 worlds of several hubs, a hub killed 50 times, a day of 1,000 agents, a hub without a processor, 300 races for a lock, 80 starts at once, burned cores, 9,000 idle connections
+soak:  ## slow truths: long simulations over many seeds, properties with 2,000 examples each, chaos, 500 worlds of several hubs, a hub killed 50 times, a day of 1,000 agents, a hub without a processor, 300 races for a lock, 80 starts at once, burned cores, 9,000 idle connections
 	$(RUN) python tools/soak.py
+	$(RUN) pytest -q -n 2 -m hypothesis --hypothesis-profile soak --timeout 3600
 	$(RUN) python -m tools.chaos
 	$(RUN) python -m tools.hub_worlds
 	$(RUN) python -m tools.ladder_soak
 	$(RUN) python -m tools.kill_soak
 	$(RUN) python -m tools.day
 	LIFESIGNS_OVERLOAD=1 $(RUN) pytest -q tests/journeys/test_an_overloaded_hub.py
+	SCHEMA_EXAMPLES=50 $(RUN) pytest -q -n 2 tests/web/test_schema.py
+	SENDERS=250 $(RUN) pytest -q tests/agent/sender/test_outage.py
 	RACES=300 $(RUN) pytest -q tests/hub/locks/test_releasing.py -k races
 	STARTS_AT_ONCE=80 BURNED_FOR=60 $(RUN) pytest -q tests/journeys/test_many_starts_at_once.py tests/journeys/test_a_starved_host.py
 	IDLE_CONNECTIONS=9000 DEAF_LISTENERS=300 $(RUN) pytest -q tests/journeys/test_many_who_hold_the_line.py

@@ -2,7 +2,8 @@
 
 `dev` explores: every run tries other examples. `ci` repeats: the same examples for the same code, so that a
 red build is the fault of the change in front of you. Counterexamples found elsewhere are pinned with `@example`.
-`glance` does not shrink what it finds, for a quick look at long histories.
+`glance` does not shrink what it finds, for a quick look at long histories. `soak` looks for long: two thousand examples,
+where a run of the suite has 50. A law that needs more to be tested at all says so beside it.
 None has a deadline, because a busy machine is not a failure. Chosen by `CI` in the environment, or
 `--hypothesis-profile`.
 
@@ -26,8 +27,9 @@ from hypothesis import Phase, settings
 
 from tests.servers.postgres import PostgresServer
 
-settings.register_profile("dev", deadline=None, print_blob=True)
-settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
+settings.register_profile("dev", deadline=None, print_blob=True, max_examples=50)
+settings.register_profile("ci", settings.get_profile("dev"), derandomize=True)
+settings.register_profile("soak", settings.get_profile("dev"), max_examples=2000)
 settings.register_profile("glance", deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 

@@ -100,7 +100,8 @@ class MutationRun:
         from hypothesis import Phase, settings
 
         phases = Phase.explicit, Phase.generate
-        settings.register_profile("mutants", deadline=None, derandomize=True, database=None, phases=phases)
+        many = settings(deadline=None, derandomize=True, database=None, phases=phases, max_examples=100)
+        settings.register_profile("mutants", many)
         settings.load_profile("mutants")
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:

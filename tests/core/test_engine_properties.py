@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -293,5 +292,4 @@ def test_the_property_of_looking_can_fail() -> None:
             return [*super().advance(now), e.Refusal(now, "x", str(self.looks))]
 
     history: list[tuple[float, s.Signal]] = [(0.0, s.BeatReceived("a"))]
-    with pytest.raises(AssertionError):
-        assert live(Counting(), history, looks=[1000.5]) == live(Counting(), history)
+    assert live(Counting(), history, looks=[1000.5]) != live(Counting(), history)

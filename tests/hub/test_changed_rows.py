@@ -71,7 +71,7 @@ def reported(changes: ChangedKeys) -> set[tuple[str, str]]:
     }
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(st.lists(st.tuples(waits, signals), min_size=20, max_size=40), st.sampled_from(PROFILES))
 def test_a_row_that_changed_is_reported(history: list[tuple[float, s.Signal]], name: str) -> None:
     changes = ChangedKeys()
@@ -90,7 +90,7 @@ def test_a_row_that_changed_is_reported(history: list[tuple[float, s.Signal]], n
             watching.hear(signal, now)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(
     st.lists(st.tuples(waits, signals, st.booleans()), min_size=20, max_size=40), st.sampled_from(PROFILES)
 )

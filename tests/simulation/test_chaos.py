@@ -10,12 +10,13 @@ from tests.simulation.test_invariants_bite import a_life_gets_two_successors
 from tools.chaos import KNOWN, Run, config_of, seeds_to_run
 
 SEEDS = (1, 2, 3, 4, 5)
+HOUR = 3600.0
 
 
 def live(seed: int) -> Run:
     """A small world with the chances of its seed, and more failures."""
     config = config_of(seed)
-    small = replace(config, agents=8, days=0.12, failure_every=1.5 * 3600.0)
+    small = replace(config, agents=8, days=0.12, failure_every=1.5 * HOUR, quiet_for=HOUR)
     return Run(seed, 0.0, simulate(small))
 
 

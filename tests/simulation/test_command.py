@@ -28,15 +28,16 @@ def test_the_table_ends_with_the_command_that_replays_it() -> None:
 
 
 def test_the_report_shows_each_detector_with_its_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The shortest trial of each, for the time it takes; all of them are in `test_trials.py`."""
+    """The shortest trial of each, for the time it takes, and for the table the healthy; `test_trials.py` has them all."""
     longest_first = sorted(trials.ALL, key=lambda trial: -trial.hours)
     few = {(trial.detector, trial.sick): trial for trial in longest_first}
-    monkeypatch.setattr(trials, "ALL", tuple(few.values()))
+    monkeypatch.setattr(trials, "ALL", tuple(trial for trial in few.values() if not trial.sick))
     table = CliRunner().invoke(main, [*SMALL[:-1], "--days", "0.01"])
     assert table.exit_code == 0
     assert "healthy spared" in table.stdout
     for detector in DETECTORS:
         assert detector in table.stdout
+    monkeypatch.setattr(trials, "ALL", tuple(few.values()))
     written = json.loads(CliRunner().invoke(main, [*SMALL[:-1], "--days", "0.01", "--json"]).stdout)
     assert [pairs["detector"] for pairs in written["pairs"]] == list(DETECTORS)
     assert len(written["trials"]) == len(few)

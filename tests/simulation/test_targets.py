@@ -23,7 +23,7 @@ def missed_targets(report: Report) -> list[str]:
 
 
 def test_a_day_of_a_fleet_meets_every_target() -> None:
-    report = simulate(SimulationConfig(agents=20, days=1, seed=1, failure_every=12 * HOUR))
+    report = simulate(SimulationConfig(agents=10, days=1, seed=1, failure_every=12 * HOUR, quiet_for=HOUR))
     assert report.violations == ()
     assert missed_targets(report) == []
     assert sum(found.happened for found in report.detections.values()) > 10
@@ -39,13 +39,13 @@ def test_over_enough_failures_of_every_kind_somebody_does_something_within_ten_m
 
 
 def test_a_run_is_replayed_from_its_seed() -> None:
-    config = SimulationConfig(agents=10, days=0.3, seed=4, faults=Faults.parse("all"))
+    config = SimulationConfig(agents=10, days=0.2, seed=4, faults=Faults.parse("all"), quiet_for=HOUR)
     assert simulate(config).to_json() == simulate(config).to_json()
 
 
 def test_another_seed_is_another_run() -> None:
-    one = simulate(SimulationConfig(agents=5, days=0.2, seed=1))
-    other = simulate(SimulationConfig(agents=5, days=0.2, seed=2))
+    one = simulate(SimulationConfig(agents=5, days=0.05, seed=1, quiet_for=0))
+    other = simulate(SimulationConfig(agents=5, days=0.05, seed=2, quiet_for=0))
     assert one.to_json() != other.to_json()
 
 
@@ -63,7 +63,14 @@ def test_another_seed_is_another_run() -> None:
 def test_when_our_eyes_fail_no_healthy_agent_is_convicted_and_the_dead_are_still_found(fault: str) -> None:
     """Nobody healthy is even found unwell, nobody is ended, and every real failure among them is found."""
     report = simulate(
-        SimulationConfig(agents=24, days=0.25, seed=5, faults=Faults.parse(fault), failure_every=4 * HOUR)
+        SimulationConfig(
+            agents=16,
+            days=0.25,
+            seed=5,
+            faults=Faults.parse(fault),
+            failure_every=2.5 * HOUR,
+            quiet_for=HOUR,
+        )
     )
     assert report.violations == ()
     assert report.false_terminations == 0
@@ -95,12 +102,13 @@ def test_the_balanced_profile_finds_as_fast_as_it_promises() -> None:
     report = simulate(
         SimulationConfig(
             agents=16,
-            days=0.4,
+            days=0.2,
             seed=6,
             policies=PolicyBook(profile("balanced")),
             faults=Faults.parse("none"),
             ills=(Illness.CRASH_SEEN, Illness.CRASH, Illness.FREEZE),
-            failure_every=2 * HOUR,
+            failure_every=HOUR,
+            quiet_for=HOUR,
         )
     )
     slowest = {kind: found.p99_s for kind, found in report.detections.items()}
@@ -170,6 +178,7 @@ def test_intervals_that_the_hub_tells_convict_nobody_healthy(faults: str) -> Non
             policies=PolicyBook(telling),
             faults=Faults.parse(faults),
             failure_every=12 * HOUR,
+            quiet_for=HOUR,
         )
     )
     world.run()

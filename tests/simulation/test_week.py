@@ -21,7 +21,7 @@ NEVER_FAILS = 1e12
 
 def test_no_law_is_broken_when_everything_goes_wrong() -> None:
     """One seed; `make soak` runs hundreds, and `test_chaos.py` a few of the hardest worlds."""
-    report = simulate(SimulationConfig(agents=20, days=1, seed=1, faults=Faults.parse("all")))
+    report = simulate(SimulationConfig(agents=12, days=1, seed=1, faults=Faults.parse("all"), quiet_for=HOUR))
     assert [str(violation) for violation in report.violations] == []
     assert report.false_terminations == 0
 
@@ -161,7 +161,9 @@ def _think_for_twenty_minutes(agent: SimulatedAgent) -> Life:
 
 
 def test_the_json_has_the_shape_of_the_contract() -> None:
-    report = simulate(SimulationConfig(agents=10, days=0.3, seed=2, failure_every=3 * HOUR)).to_json()
+    report = simulate(
+        SimulationConfig(agents=10, days=0.2, seed=2, failure_every=2 * HOUR, quiet_for=HOUR)
+    ).to_json()
     promised = (
         "seed agents days healthy_agent_days false_findings false_terminations detections nudges escalations "
         "terminations recoveries recovery_success mean_time_to_intervention_s violations"

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import math
+import os
 import sys
 import time
 from asyncio.subprocess import PIPE, Process
@@ -17,7 +18,7 @@ from tests.agent.sender.tower import Tower
 from tests.servers.nats import NatsServer
 
 PROCESSES = 4
-EACH = 250
+EACH = int(os.environ.get("SENDERS", "100"))
 AWAY_FOR = 10.0
 BACK_WITHIN = 5.0
 
