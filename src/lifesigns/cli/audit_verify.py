@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import click
 
-from lifesigns.cli import output
+from lifesigns.cli import INTERRUPTED, output
 from lifesigns.cli.progress import progress
-from lifesigns.cli.requests import INTERRUPTED, asking, exit_if, finds_a_hub, prints_json, with_group_options
+from lifesigns.cli.requests import asking, exit_if, finds_a_hub, prints_json, with_group_options
 from lifesigns.cli.secret_options import Secret
 from lifesigns.errors import AdapterError, UsageError
 

@@ -14,9 +14,9 @@ from typing import Any, Final
 import click
 from msgspec import Struct
 
-from lifesigns.cli import output
+from lifesigns.cli import INTERRUPTED, output
 from lifesigns.cli.output import print_json, words
-from lifesigns.cli.requests import INTERRUPTED, UNWELL, prints_json
+from lifesigns.cli.requests import UNWELL, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.cli.say import say
 from lifesigns.client import AsyncClient

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from lifesigns.cli import INTERRUPTED
 from lifesigns.cli.output import number_table
 from lifesigns.cli.progress import progress
-from lifesigns.cli.requests import INTERRUPTED
 from lifesigns.cli.say import say
 from lifesigns.cli.secret_options import Secret
 from lifesigns.core.printable import spelled_out

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lifesigns.cli import INTERRUPTED
 from lifesigns.cli.output import number_table
 from lifesigns.cli.progress import progress
-from lifesigns.cli.requests import INTERRUPTED
 from lifesigns.cli.say import say
 from lifesigns.errors import UsageError
 
