@@ -6,11 +6,12 @@ Each returns when it is stored, prints the id of its record, and is recorded und
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import click
 
-from lifesigns.cli.output import answer, print_json, print_table
+from lifesigns.cli.output import answer, print_json, print_table, since
 from lifesigns.cli.requests import asks_a_hub, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.core.printable import clean, spelled_out
@@ -139,5 +140,6 @@ def _print_open(records: list[InterventionRecord], as_json: bool) -> None:
     if as_json:
         print_json({"interventions": records})
         return
-    rows = [(one.id, one.agent_id, one.ordered_at, one.reason) for one in records]
-    print_table(("escalation", "agent", "since", "why"), rows, none="Nothing waits for a decision.")
+    now = time.time()
+    rows = [(one.id, one.agent_id, since(one.ordered_at, now), one.reason) for one in records]
+    print_table(("escalation", "agent", "for", "why"), rows, none="Nothing waits for a decision.")

@@ -55,7 +55,8 @@ def audit(
         print_json({"entries": entries})
         return
     rows = [(one.n, one.at, words(one.who, most=60), one.what, one.agent_id, one.detail) for one in entries]
-    print_table(("n", "when", "who", "what", "agent", "detail"), rows, none="Nothing was done yet.")
+    none = "Nothing was done yet." if agent is None and who is None else "No entry of the log is about that."
+    print_table(("n", "when", "who", "what", "agent", "detail"), rows, none=none)
 
 
 def _newest(client: Client, agent: str | None, who: str | None, limit: int) -> list[AuditEntry]:

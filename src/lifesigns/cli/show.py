@@ -101,7 +101,8 @@ def _facts(agent: AgentHealth, beat: LastBeat | None, now: float) -> Iterator[tu
         "host",
         f"{agent.host}{', process ' + str(fields['pid']) if fields.get('pid') else ''}" if agent.host else "",
     )
-    yield "life", f"{agent.incarnation or 'unnamed'}, up for {duration(numbers.uptime_seconds)}"
+    up_for = f", up for {duration(numbers.uptime_seconds)}" if numbers.uptime_seconds else ""
+    yield "life", f"{agent.incarnation or 'unnamed'}{up_for}"
     yield "load", _load(agent)
     yield (
         "used",
