@@ -102,6 +102,9 @@ def accept(reason: str, state: Path | None) -> None:
     A hub that finds its log changed seals nothing any more. Look what was done (`lifesigns audit verify`), keep it (`lifesigns audit
     export`), and then say so here: the hub of this state folder heeds it within seconds, or at its next start. Who accepted it, and
     why, is an entry of the log.
+
+    \b
+      lifesigns audit accept --reason "Restored by hand after the disk was lost."
     """
     import getpass
     import socket

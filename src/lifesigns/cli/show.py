@@ -32,6 +32,9 @@ def show(client: Client, agent_id: str, as_json: bool) -> None:
     """Show everything about one agent: its state, since when and why, and its last hour.
 
     Exits with 1 if it is stuck, failing, disconnected or not judged any more.
+
+    \b
+      lifesigns show coder-7
     """
     agent = client.agent(agent_id)
     beat = _last_beat(client, agent_id)
