@@ -61,3 +61,15 @@ def test_each_example_can_be_typed(name: str, tmp_path: Path, monkeypatch: pytes
 def test_most_commands_have_an_example() -> None:
     """Keeps the others honest: they would pass if none was found."""
     assert sum(bool(examples(ALL[name])) for name in COMMANDS) > 20
+
+
+@pytest.mark.parametrize("name", [name for name, command in ALL.items() if isinstance(command, click.Group)])
+def test_a_list_of_commands_cuts_no_line(name: str) -> None:
+    """At 80 columns it was: `Take everything along from one store to another: sqlite:///path...`."""
+    group = ALL[name]
+    assert isinstance(group, click.Group)
+    room = 80 - 6 - max(map(len, group.commands))
+    cut = {
+        n: text for n, one in group.commands.items() if (text := one.get_short_help_str(room)).endswith("...")
+    }
+    assert cut == {}

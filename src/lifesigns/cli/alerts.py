@@ -70,7 +70,7 @@ def list_(client: Client, severity: str, everything: bool, limit: int, as_json: 
     exit_if(any(_calls_for_somebody(one) for one in shown))
 
 
-@alerts.command()
+@alerts.command(short_help="Acknowledge alerts: no more reminders.")
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 @click.option("--reason", default="", help="Why; it is on record and told to the others.")
 @click.option(

@@ -123,7 +123,7 @@ def accept(reason: str, state: Path | None) -> None:
     say("The hub of this folder goes on with its audit log as it is, within seconds or at its next start.")
 
 
-@audit.command()
+@audit.command(short_help="The public key that this hub seals its log with.")
 @audit_verify.of_a_folder
 def key(state: Path | None) -> None:
     """The public key that the hub of this machine seals its log with.

@@ -121,7 +121,7 @@ def verify(
     exit_if(not verdict.good)
 
 
-@click.command()
+@click.command(short_help="Write the whole log and its checkpoints as JSON lines.")
 @_of_a_store
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write it there.  [print it]")
 def export(state: Path | None, store: str | None, keys: tuple[str, ...], out: Path | None) -> None:

@@ -120,7 +120,7 @@ def reset(ctx: click.Context, **options: Any) -> None:
     _turn(ctx, "reset", **options)
 
 
-@breakers.command("open")
+@breakers.command("open", short_help="Open the breakers NAME as if they had failed.")
 @_turning
 def open_(ctx: click.Context, **options: Any) -> None:
     """Open the breakers NAME as if they had failed: calls are refused until their wait is over.

@@ -37,7 +37,7 @@ def hooks() -> None:
     """Watch coding agents that you did not write: claude-code, codex, gemini, qwen, copilot, opencode."""
 
 
-@hooks.command()
+@hooks.command(short_help="Have every session of PROGRAM watched.")
 @program
 @user
 @project

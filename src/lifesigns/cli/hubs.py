@@ -56,7 +56,7 @@ def forget(client: Client, name: str) -> None:
     say(f"{name} is forgotten.")
 
 
-@hubs.command()
+@hubs.command(short_help="Let the hub NAME hand over and rest.")
 @click.argument("name")
 @asks_a_hub
 def drain(client: Client, name: str) -> None:
@@ -72,7 +72,7 @@ def drain(client: Client, name: str) -> None:
     say(f"{name} is drained: another hub judges, and it may be stopped. lifesigns hubs shows them.")
 
 
-@hubs.command()
+@hubs.command(short_help="Let the hub NAME, which was drained, judge again.")
 @click.argument("name")
 @asks_a_hub
 def resume(client: Client, name: str) -> None:

@@ -67,7 +67,7 @@ def create(
         say(private, err=as_json)
 
 
-@key.command("list")
+@key.command("list", short_help="List all keys: whose, when used, how soon they expire.")
 @prints_json
 @asks_a_hub
 def list_(client: Client, as_json: bool) -> None:

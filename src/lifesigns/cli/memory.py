@@ -55,7 +55,7 @@ def get(key: str, file: str | None, hub: str | None, token: str | None) -> None:
     say(value)
 
 
-@memory.command("list")
+@memory.command("list", short_help="List the keys that match PATTERN.")
 @click.argument("pattern", default="*")
 @_FILE
 @finds_a_hub
@@ -79,7 +79,7 @@ def list_keys(pattern: str, file: str | None, hub: str | None, token: str | None
             say(key)
 
 
-@memory.command("put")
+@memory.command("put", short_help="Set the value of KEY in a memory server.")
 @click.argument("key")
 @click.argument("value")
 @_FILE

@@ -23,7 +23,7 @@ def store() -> None:
     """Move what a hub keeps to another database."""
 
 
-@store.command()
+@store.command(short_help="Take everything along from one store to another.")
 @click.argument("source", metavar="FROM", type=Secret())
 @click.argument("target", metavar="TO", type=Secret())
 @of_a_folder
