@@ -152,7 +152,10 @@ def listen(value: object) -> dict[str, object]:
     if isinstance(value, str) and ":" in value:
         name, _, number_ = value.rpartition(":")
         return {"host": host(name), "port": port(number_)}
-    return {"port": port(value)}
+    try:
+        return {"port": port(value)}
+    except ValueError as error:
+        raise ValueError(f"needs host:port, or a port from 0 to 65535, not {shown(value)}") from error
 
 
 def host(value: object) -> str:
