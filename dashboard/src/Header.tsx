@@ -100,6 +100,9 @@ function WhichHub() {
   );
 }
 
+/** A hub that was just started waits longer for a while: that is no trouble of anybody's. */
+const DOUBT = "in doubt";
+
 function Hub() {
   const hub = fleet.value?.hub;
   if (!hub) return null;
@@ -108,7 +111,7 @@ function Hub() {
   return (
     <a
       href="#/hubs"
-      class={`hub ${trouble ? "wrong" : "well"}`}
+      class={`hub ${!trouble ? "well" : trouble.startsWith(DOUBT) ? "doubting" : "wrong"}`}
       title={`lifesigns ${hub.version}, doubt of itself ${hub.score} of 8${outside}; press to see all hubs`}
     >
       hub {trouble || "well"}

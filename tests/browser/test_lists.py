@@ -131,7 +131,7 @@ def test_who_did_what_is_on_the_record_as_it_happens_and_proved(operator: Visit,
     """The proof is reckoned in the browser itself."""
     operator.go("#/audit")
     page = operator.page
-    expect(page.get_by_text("The hub has found nothing changed.")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Sealed up to No\. \d+ .*has found nothing changed"))).to_be_visible()
     page.get_by_role("row").filter(has_text="token created").last.get_by_role("button", name="Proof").click()
     expect(page.get_by_text("It holds")).to_be_visible()
     hub.client.beat("worker")

@@ -49,7 +49,7 @@ def fleet(hub: Hub) -> None:
         [
             *({"agent_id": "looper", **word} for word in calls),
             {"type": "breaker", "agent_id": "looper", "name": "search-api", "state": "open", "failures": 3},
-            {"type": "checkpoint", "agent_id": "looper", "task_id": "t-1", "checkpoint_id": "cp-1"},
+            {"type": "checkpoint", "agent_id": "looper", "task_id": "t-1", "checkpoint_id": "after-turn-12"},
             {"type": "doing", "agent_id": "asker", "doing": "waiting_for_human", "note": "May I deploy?"},
             {"type": "error", "agent_id": "gone", "message": "no key", "recoverable": False},
             {"type": "exited", "agent_id": "gone", "status": 1},
@@ -122,6 +122,34 @@ def test_a_phone_shows_every_view_without_scrolling_sideways(visit: Callable[...
         if overflow > 0:
             wide[view] = overflow
     assert wide == {}
+
+
+def test_a_phone_shows_choices_and_names_whole(visit: Callable[..., Visit], hub: Hub) -> None:
+    """The choice of the alerts was an arrow without a word, and the newest checkpoint `tur…` beside `newe st`."""
+    visited = visit(hub.operator_token, viewport=PHONE, has_touch=True)
+    for view in ALL_VIEWS:
+        visited.go(view)
+        settled(visited.page)
+        for choice in visited.page.locator(".choice select").all():
+            size = choice.bounding_box()
+            assert size is not None
+            assert size["width"] >= 90, view
+    newest = visited.page.locator(".checkpoints li").first
+    expect(newest).to_contain_text("newest")
+    for part in newest.locator(".name, .newest").all():
+        assert part.evaluate("part => part.scrollWidth <= part.clientWidth + 1 && part.clientHeight < 30")
+
+
+def test_the_grid_shows_a_short_task_whole(operator: Visit) -> None:
+    """At the usual width it was `find-us…`, and what is wrong with an agent a few words, beside an empty column."""
+    operator.go("#/")
+    settled(operator.page)
+    task = operator.row("looper").get_by_text("t-1", exact=True)
+    cell = operator.row("looper").locator(".c-task")
+    expect(task).to_be_visible()
+    size = cell.bounding_box()
+    assert size is not None
+    assert size["width"] >= 100
 
 
 def test_the_keyboard_reaches_every_button_of_an_agents_page(operator: Visit) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -48,6 +49,7 @@ def test_an_escalation_is_listed_and_decided(hub: HubInThread) -> None:
     listed = hub.cli("decide")
     assert record["id"] in listed.output
     assert "odd" in listed.output
+    assert re.search(rf"{record['id']} +coder-7 +[0-9.]+ m?s ", listed.output), "for how long it has waited"
     assert hub.cli("decide", record["id"]).exit_code == 2
     assert hub.cli("decide", record["id"], "perhaps").exit_code == 2
     decided = hub.cli("decide", record["id"], "ignore", "--note", "it is fine")

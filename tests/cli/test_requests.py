@@ -159,7 +159,7 @@ def test_one_beat_for_scripts(hub: HubInThread) -> None:
         (["a", "--until", "soon"], "--until"),
         (["a", "--load", "2"], "--load"),
         (["a", "--meta", "x"], "KEY=VALUE"),
-        (["a", "--doing", "nothing"], "doing"),
+        (["a", "--doing", "nothing"], "'--doing': 'nothing' is not one of 'working', 'idle',"),
     ],
 )
 def test_a_beat_that_cannot_be_is_wrong_usage(hub: HubInThread, args: list[str], says: str) -> None:
@@ -190,6 +190,7 @@ def test_tokens_are_made_listed_and_revoked(hub: HubInThread) -> None:
     assert hub.cli("token", "create", "--role", "agent").exit_code == 2
     assert hub.cli("token", "create", "--role", "viewer", "--agents", "x").exit_code == 2
     assert hub.cli("token", "revoke", "nonsense").exit_code == 2
+    assert "there is no token or key 'nonsense'" in hub.cli("key", "revoke", "nonsense").stderr
 
 
 def test_breakers_and_audit_are_read(hub: HubInThread) -> None:
@@ -205,6 +206,7 @@ def test_breakers_and_audit_are_read(hub: HubInThread) -> None:
     entries = json.loads(hub.cli("audit", "--json", "--limit", "1").output)["entries"]
     assert [entry["what"] for entry in entries] == ["token created"]
     assert made.token not in hub.cli("audit", "--json").output
+    assert hub.cli("audit", "--agent", "nobody").output == "No entry of the log is about that.\n"
 
 
 def test_nothing_an_agent_says_reaches_the_terminal_as_it_came(hub: HubInThread) -> None:
@@ -226,7 +228,7 @@ def test_nobody_there_is_one_line_that_says_what_to_do(tmp_path: Path) -> None:
         said = hub.cli(*args)
         assert said.exit_code == 2
         (line,) = said.stderr.splitlines()
-        assert hub.url in line
+        assert f"no hub answers at {hub.url}: Connection refused (" in line
         assert "lifesigns serve" in line
 
 
@@ -294,7 +296,23 @@ def test_the_doctor_sees_what_the_hub_counts_and_who_is_gone(hub: HubInThread) -
     assert found["agents"][0] == "warn"
     assert "lifesigns agents" in found["agents"][2]
     assert found["unreadable"][0] == "warn"
-    assert "could not be read" in found["unreadable"][1]
+    assert "could not be read: " in found["unreadable"][1]
+
+
+def test_the_doctor_tells_a_fleet_that_ended_from_one_that_is_lost_and_one_that_fails() -> None:
+    """Of a fleet whose agents had ended or were frozen it said that none is heard any more, beside a beat of 0.3 s ago."""
+    with hub_in_thread() as hub:
+        for agent_id in ("a", "b"):
+            hub.client.beat(agent_id, incarnation="1", seq=1)
+            hub.client.signal("left", agent_id, incarnation="1", reason="done")
+        assert doctor(hub)["agents"][:2] == ("ok", "2 agents, all of them ended")
+        assert "up for" not in hub.cli("show", "a").output
+        hub.client.beat("c", incarnation="1", seq=1)
+        eventually(lambda: doctor(hub)["agents"][:2] == ("ok", "3, and nobody is unwell"))
+        hub.client.signal("exited", "c", incarnation="1", status=1)
+        eventually(lambda: doctor(hub)["agents"][0] == "bad")
+        lost = "the only agent that has not ended is disconnected; the last beat came "
+        assert doctor(hub)["agents"][1].startswith(lost)
 
 
 def test_the_doctor_tells_another_service_from_none(hub: HubInThread) -> None:

@@ -53,6 +53,7 @@ from tests.config.conftest import Complained, Said
             "agents: {'coder-*': {silence: {interval: 30}}}",
             "agents.coder-*.silence.interval: does not fit agents.coder-*.silence.timeout",
         ),
+        ("listen: {port: eight}", "listen.port: needs a port from 0 to 65535, not 'eight'"),
         ("fleet: {brake_share: 2}", "fleet.brake_share: 2 is not between 0 and 1"),
     ],
 )

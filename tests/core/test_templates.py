@@ -69,7 +69,7 @@ def nudged(template: str) -> str:
 
 def test_a_nudge_says_what_its_template_says() -> None:
     assert nudged("{agent_id} ({since}, {last_tool}): {facts}") == (
-        "a (0.0 s, grep x2): Reported an error it cannot recover from: disk full "
+        "a (0.0 s, grep x2): Reported an error it cannot recover from: disk full. "
         "Last tool call 1.0 s ago: grep x2."
     )
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifesigns.core.words import duration, times
+from lifesigns.core.words import duration, sentence, times
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,10 @@ def test_no_unit_is_said_that_the_next_one_would_hold(seconds: float) -> None:
 @pytest.mark.parametrize(("count", "said"), [(0, "0 times"), (1, "once"), (2, "twice"), (3, "3 times")])
 def test_how_often(count: int, said: str) -> None:
     assert times(count) == said
+
+
+def test_a_text_of_others_becomes_one_sentence() -> None:
+    """A nudge said: the last with: compiler says no Last tool call 0.0 s ago; an alert: ended with status 3.. Clear it."""
+    assert sentence("compiler says no") == "compiler says no."
+    for whole in ("The process ended with status 3.", "May I?", "Stop!", "and so on…"):
+        assert sentence(whole) == whole

@@ -23,6 +23,8 @@ def test_a_new_life_may_come_in(tmp_path: Path) -> None:
         assert "LIFESIGNS_KEY" not in told(pid), "it need not sign"
         (token,) = [one for one in hub.get("/api/v1/tokens")["tokens"] if one["name"].startswith("life ")]
         assert (token["role"], token["agents"]) == ("agent", "coder")
+        alerts = hub.cli("alerts", "--all").stdout
+        assert "coder is back with task t-1. It was replaced: The process ended with status 1." in alerts
 
 
 def test_a_new_life_that_has_to_sign_has_a_key_of_its_own(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ async def test_the_command_makes_a_key_that_works(monkeypatch: pytest.MonkeyPatc
         async with lifesigns.Sender("a", hub.url, token=hub.token, interval=0.2):
             await until(lambda: health(hub, "a") is Health.HEALTHY)
         listed = await asyncio.to_thread(runner.invoke, main, ["key", "list", "--json", *options])
-        (one,) = json.loads(listed.stdout)
+        (one,) = json.loads(listed.stdout)["keys"]
         assert (one["id"], one["agents"]) == (key_id(signer_of(key).public), "a")
         revoked = await asyncio.to_thread(runner.invoke, main, ["key", "revoke", one["id"], *options])
         assert revoked.exit_code == 0

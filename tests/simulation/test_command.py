@@ -1,12 +1,13 @@
 """`lifesigns simulate`, from the outside."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
 
 from lifesigns.cli import main
-from lifesigns.simulation import Faults, trials
+from lifesigns.simulation import Faults, SimulationConfig, simulate, trials
 from lifesigns.simulation.faults import MILD, NONE
 from lifesigns.simulation.trials import DETECTORS
 
@@ -43,6 +44,26 @@ def test_the_report_shows_each_detector_with_its_pairs(monkeypatch: pytest.Monke
     assert len(written["trials"]) == len(few)
     (told,) = (t for t in written["targets"] if t["name"] == "sick and healthy look-alikes told apart")
     assert told["got"].endswith(f" of {len(few)}")
+
+
+def test_the_trials_are_a_part_of_the_way_and_are_interrupted_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bar stood at its end while they ran."""
+    monkeypatch.setattr(trials, "ALL", tuple(sorted(trials.ALL, key=lambda trial: trial.hours)[:3]))
+    parts: list[float] = []
+    small = SimulationConfig(agents=6, days=0.01, seed=3, trials=True, on_progress=parts.append)
+    report = simulate(small)
+    assert report.complete
+    assert parts == sorted(parts)
+    assert parts[-4] < 0.01  # Six agents for minutes are nothing beside the trials.
+    assert parts[-3:] == pytest.approx([1 / 3, 2 / 3, 1.0], abs=0.01)
+
+    def interrupt(part: float) -> None:
+        if part > 0.5:
+            raise KeyboardInterrupt
+
+    stopped = simulate(replace(small, on_progress=interrupt))
+    assert not stopped.complete
+    assert len(stopped.trials) == 2
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ async def test_the_hub_itself_comes_first_then_groups_decisions_quarantined_and_
     texts = [need.text for need in needs(hub)]
     assert texts[0] == "disk full"
     assert "nothing is done there" in texts[2]
-    assert texts[4].endswith("(quarantined): five times")
+    assert texts[4] == "crashes is quarantined until a person says so: five times"
     assert texts[5] == "May I?"
     assert hub.service.engine.beliefs.agents["asks"].doing is Doing.WAITING_FOR_HUMAN
 

@@ -119,7 +119,9 @@ def checked_id(agent_id: str | None) -> str:
         raise UsageError("agent_id is missing: Sender('coder-7'), or LIFESIGNS_AGENT_ID in the environment")
     try:
         return check_id(agent_id, "agent_id")
-    except (WireError, TypeError) as error:
+    except WireError as error:
+        raise UsageError(str(error)) from None
+    except TypeError as error:
         raise UsageError(f"agent_id: {error}") from None
 
 

@@ -1,6 +1,6 @@
 """The command line. `lifesigns --help` must be quick, so a command's module is imported when it is used.
 
-Exit status: 0 well, 1 something unwell was found, 2 wrong usage or configuration.
+Exit status: 0 well, 1 something unwell was found, 2 wrong usage or configuration, 130 Ctrl-C.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from lifesigns import __version__
 from lifesigns.errors import Bug, LifesignsError
 
 USAGE: Final = 2
+INTERRUPTED: Final = 130
 
 
 class Entry(NamedTuple):
@@ -118,9 +119,12 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, COMMANDS[name].summary) for name in self.list_commands(ctx)])
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Print errors of the user and of the world as one line each. A bug of ours keeps its traceback."""
+        """Print errors of the user and of the world as one line each. A bug of ours keeps its traceback. Ctrl-C is no finding
+        (click would exit with 1, which is one)."""
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt:
+            ctx.exit(INTERRUPTED)
         except Bug:
             raise
         except LifesignsError as error:

@@ -6,11 +6,12 @@ Each returns when it is stored, prints the id of its record, and is recorded und
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import click
 
-from lifesigns.cli.output import answer, print_json, print_table
+from lifesigns.cli.output import answer, print_json, print_table, since
 from lifesigns.cli.requests import asks_a_hub, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.core.printable import clean, spelled_out
@@ -32,7 +33,12 @@ yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 @prints_json
 @asks_a_hub
 def nudge(client: Client, agent_id: str, message: str, as_json: bool) -> None:
-    """Tell an agent something at its next turn boundary; without a MESSAGE it is told the facts about itself."""
+    """Tell an agent something at its next turn boundary; without a MESSAGE it is told the facts about itself.
+
+    \b
+      lifesigns nudge coder-7 "The tests need a database: docker compose up -d db"
+      lifesigns nudge coder-7
+    """
     _print_act(client.nudge(agent_id, message), as_json)
 
 
@@ -42,7 +48,11 @@ def nudge(client: Client, agent_id: str, message: str, as_json: bool) -> None:
 @prints_json
 @asks_a_hub
 def escalate(client: Client, agent_id: str, reason: str, as_json: bool) -> None:
-    """Ask the orchestrator or a person to decide about an agent."""
+    """Ask the orchestrator or a person to decide about an agent.
+
+    \b
+      lifesigns escalate coder-7 --reason "It rewrites the same file again and again."
+    """
     _print_act(client.escalate(agent_id, reason), as_json)
 
 
@@ -54,7 +64,12 @@ def escalate(client: Client, agent_id: str, reason: str, as_json: bool) -> None:
 @prints_json
 @asks_a_hub
 def terminate(client: Client, agent_id: str, reason: str, respawn: bool, yes: bool, as_json: bool) -> None:
-    """End an agent: ask it to save, and force it if it does not."""
+    """End an agent: ask it to save, and force it if it does not.
+
+    \b
+      lifesigns terminate coder-7 --reason "It works on the wrong branch."
+      lifesigns terminate coder-7 --reason "It is stuck." --respawn --yes
+    """
     health = client.agent(agent_id)
     confirm(f"End {agent_id}, which is {health.state} and {health.doing}?", yes)
     _print_act(client.terminate(agent_id, reason, respawn=respawn), as_json)
@@ -66,7 +81,11 @@ def terminate(client: Client, agent_id: str, reason: str, respawn: bool, yes: bo
 @prints_json
 @asks_a_hub
 def pause(client: Client, agent_id: str, pause_for: float | None, as_json: bool) -> None:
-    """Leave an agent alone: the hub watches it, but does nothing about it."""
+    """Leave an agent alone: the hub watches it, but does nothing about it.
+
+    \b
+      lifesigns pause coder-7 --for 30m
+    """
     health = client.pause(agent_id, pause_for)
     _print_health(health, f"is left alone until {health.paused_until or 'it is resumed'}", as_json)
 
@@ -76,7 +95,11 @@ def pause(client: Client, agent_id: str, pause_for: float | None, as_json: bool)
 @prints_json
 @asks_a_hub
 def resume(client: Client, agent_id: str, as_json: bool) -> None:
-    """End a pause."""
+    """End a pause.
+
+    \b
+      lifesigns resume coder-7
+    """
     _print_health(client.resume(agent_id), "is looked after again", as_json)
 
 
@@ -86,7 +109,11 @@ def resume(client: Client, agent_id: str, as_json: bool) -> None:
 @prints_json
 @asks_a_hub
 def clear(client: Client, agent_id: str, yes: bool, as_json: bool) -> None:
-    """Clear an agent: lift quarantine, open interventions and limits."""
+    """Clear an agent: lift quarantine, open interventions and limits.
+
+    \b
+      lifesigns clear coder-7
+    """
     confirm(f"Lift quarantine, interventions and limits of {agent_id}?", yes)
     _print_health(client.clear(agent_id), "begins anew", as_json)
 
@@ -107,6 +134,10 @@ def decide(client: Client, escalation: str | None, decision: str | None, note: s
       handoff     end it, and let another life go on with its task
       terminate   the same
       ignore      do nothing about it
+
+    \b
+      lifesigns decide
+      lifesigns decide 1795033914975-18 more_time --note "It waits for the build."
     """
     if escalation is None:
         _print_open(client.interventions(rung="escalate", only_open=True).interventions, as_json)
@@ -139,5 +170,6 @@ def _print_open(records: list[InterventionRecord], as_json: bool) -> None:
     if as_json:
         print_json({"interventions": records})
         return
-    rows = [(one.id, one.agent_id, one.ordered_at, one.reason) for one in records]
-    print_table(("escalation", "agent", "since", "why"), rows, none="Nothing waits for a decision.")
+    now = time.time()
+    rows = [(one.id, one.agent_id, since(one.ordered_at, now), one.reason) for one in records]
+    print_table(("escalation", "agent", "for", "why"), rows, none="Nothing waits for a decision.")

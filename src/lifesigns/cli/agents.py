@@ -37,6 +37,10 @@ def agents(client: Client, limit: int, everybody: bool, as_json: bool, **which: 
     """List agents, the neediest first.
 
     Exits with 1 if one of them is stuck, failing, disconnected or not judged any more.
+
+    \b
+      lifesigns agents --state stuck --state failing
+      lifesigns agents -q coder --all --json
     """
     conditions = {name: value for name, value in which.items() if value}
     _check(which["state"], which["doing"])

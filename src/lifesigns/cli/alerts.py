@@ -42,7 +42,12 @@ limit_option = click.option(
 @finds_a_hub
 @click.pass_context
 def alerts(ctx: click.Context, /, **_: Any) -> None:
-    """Show what people should know; acknowledge and silence it. Without a command: `list`."""
+    """Show what people should know; acknowledge and silence it. Without a command: `list`.
+
+    \b
+      lifesigns alerts --severity error
+      lifesigns alerts ack escalation:coder-7
+    """
     if ctx.invoked_subcommand is None:
         ctx.forward(list_)
 
@@ -65,7 +70,7 @@ def list_(client: Client, severity: str, everything: bool, limit: int, as_json: 
     exit_if(any(_calls_for_somebody(one) for one in shown))
 
 
-@alerts.command()
+@alerts.command(short_help="Acknowledge alerts: no more reminders.")
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 @click.option("--reason", default="", help="Why; it is on record and told to the others.")
 @click.option(
@@ -77,6 +82,9 @@ def ack(client: Client, ids: Sequence[str], reason: str, lasts_for: float | None
     """Acknowledge alerts: the channels say who has them, and there are no more reminders.
 
     An ID is one that `lifesigns alerts` shows, the key of a notice, or that of a whole group (stuck_agent@host ws-1).
+
+    \b
+      lifesigns alerts ack escalation:coder-7
     """
     for one in ids:
         done = client.ack_alert(one, reason, for_=lasts_for)
@@ -106,6 +114,9 @@ def silence(
     """Tell nobody of some alerts for a while. They are on record all the same, and told if they last longer.
 
     All given options have to match: --agent 'build-*' --kind stuck_agent is about build agents that are stuck.
+
+    \b
+      lifesigns alerts silence --agent 'build-*' --for 2h --reason "The build host is being moved."
     """
     if not (agents or kinds or roles):
         raise UsageError("what to silence is missing: --agent, --kind or --role; --agent '*' is everything")
@@ -131,7 +142,11 @@ def silences(client: Client, as_json: bool) -> None:
 @click.argument("silence_id", metavar="ID")
 @asks_a_hub
 def unsilence(client: Client, silence_id: str) -> None:
-    """End a silence: people are told now of what still lasts."""
+    """End a silence: people are told now of what still lasts.
+
+    \b
+      lifesigns alerts unsilence 3f2a9c
+    """
     client.unsilence(silence_id)
     say(f"{silence_id} is over.")
 

@@ -55,7 +55,8 @@ def audit(
         print_json({"entries": entries})
         return
     rows = [(one.n, one.at, words(one.who, most=60), one.what, one.agent_id, one.detail) for one in entries]
-    print_table(("n", "when", "who", "what", "agent", "detail"), rows, none="Nothing was done yet.")
+    none = "Nothing was done yet." if agent is None and who is None else "No entry of the log is about that."
+    print_table(("n", "when", "who", "what", "agent", "detail"), rows, none=none)
 
 
 def _newest(client: Client, agent: str | None, who: str | None, limit: int) -> list[AuditEntry]:
@@ -101,6 +102,9 @@ def accept(reason: str, state: Path | None) -> None:
     A hub that finds its log changed seals nothing any more. Look what was done (`lifesigns audit verify`), keep it (`lifesigns audit
     export`), and then say so here: the hub of this state folder heeds it within seconds, or at its next start. Who accepted it, and
     why, is an entry of the log.
+
+    \b
+      lifesigns audit accept --reason "Restored by hand after the disk was lost."
     """
     import getpass
     import socket
@@ -119,7 +123,7 @@ def accept(reason: str, state: Path | None) -> None:
     say("The hub of this folder goes on with its audit log as it is, within seconds or at its next start.")
 
 
-@audit.command()
+@audit.command(short_help="The public key that this hub seals its log with.")
 @audit_verify.of_a_folder
 def key(state: Path | None) -> None:
     """The public key that the hub of this machine seals its log with.

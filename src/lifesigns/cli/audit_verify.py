@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import click
 
-from lifesigns.cli import output
+from lifesigns.cli import INTERRUPTED, output
 from lifesigns.cli.progress import progress
-from lifesigns.cli.requests import INTERRUPTED, asking, exit_if, finds_a_hub, prints_json, with_group_options
+from lifesigns.cli.requests import asking, exit_if, finds_a_hub, prints_json, with_group_options
 from lifesigns.cli.secret_options import Secret
 from lifesigns.errors import AdapterError, UsageError
 
@@ -121,7 +121,7 @@ def verify(
     exit_if(not verdict.good)
 
 
-@click.command()
+@click.command(short_help="Write the whole log and its checkpoints as JSON lines.")
 @_of_a_store
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write it there.  [print it]")
 def export(state: Path | None, store: str | None, keys: tuple[str, ...], out: Path | None) -> None:

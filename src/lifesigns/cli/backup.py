@@ -29,6 +29,9 @@ def backup(file: Path, state: Path | None, store: str | None, as_json: bool) -> 
 
     The file holds the store, the audit key and the tokens: anyone who has it can be this hub. Only its owner can read
     it. A PostgreSQL store is not in it: back that up with its own tools (pg_dump).
+
+    \b
+      lifesigns backup hub.backup
     """
     from lifesigns.backup import back_up
     from lifesigns.config.load import load
@@ -55,6 +58,9 @@ def restore(file: Path, state: Path | None, as_json: bool) -> None:
 
     The folder must be empty or missing, and no hub may run on it. All of FILE is checked first; if anything is wrong,
     nothing is restored.
+
+    \b
+      lifesigns restore hub.backup --state /srv/lifesigns
     """
     from lifesigns.backup import restore as restored
 

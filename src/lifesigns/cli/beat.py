@@ -24,7 +24,12 @@ RETRY_FOR: Final = 5.0
 @click.command()
 @click.argument("agent_id", metavar="ID")
 @click.option("--status", help="In its own words: busy, idle, waiting ...")
-@click.option("--doing", help="working, idle, waiting_for_human, rate_limited, busy or draining.")
+@click.option(
+    "--doing",
+    type=click.Choice(["working", "idle", "waiting_for_human", "rate_limited", "busy", "draining"]),
+    metavar="DOING",
+    help="working, idle, waiting_for_human, rate_limited, busy or draining.",
+)
 @click.option("--until", metavar="WHEN", help="Until when: 10m from now, or 2026-11-15T18:00:00Z.")
 @click.option("--task", "task_id", metavar="TASK", help="What it works on.")
 @click.option("--phase", help="Which part of that.")

@@ -32,7 +32,12 @@ OFTEN_HARMLESS: Final = frozenset({"reset", "close"})
 @finds_a_hub
 @click.pass_context
 def breakers(ctx: click.Context, only_open: bool, as_json: bool, hub: str | None, token: str | None) -> None:
-    """List the circuit breakers of all agents, open ones first. Exits with 1 if one is open."""
+    """List the circuit breakers of all agents, open ones first. Exits with 1 if one is open.
+
+    \b
+      lifesigns breakers --open
+      lifesigns breakers reset search-api --agent coder-7
+    """
     if ctx.invoked_subcommand is not None:
         ctx.obj = (hub, token)
         return
@@ -107,21 +112,33 @@ def _turning(act: Callable[..., None]) -> Callable[..., None]:
 @breakers.command()
 @_turning
 def reset(ctx: click.Context, **options: Any) -> None:
-    """Close the breakers NAME and reset their history, as if new."""
+    """Close the breakers NAME and reset their history, as if new.
+
+    \b
+      lifesigns breakers reset search-api --agent coder-7
+    """
     _turn(ctx, "reset", **options)
 
 
-@breakers.command("open")
+@breakers.command("open", short_help="Open the breakers NAME as if they had failed.")
 @_turning
 def open_(ctx: click.Context, **options: Any) -> None:
-    """Open the breakers NAME as if they had failed: calls are refused until their wait is over."""
+    """Open the breakers NAME as if they had failed: calls are refused until their wait is over.
+
+    \b
+      lifesigns breakers open search-api --reason "It is being moved."
+    """
     _turn(ctx, "open", **options)
 
 
 @breakers.command()
 @_turning
 def close(ctx: click.Context, **options: Any) -> None:
-    """Close the breakers NAME; they count from zero."""
+    """Close the breakers NAME; they count from zero.
+
+    \b
+      lifesigns breakers close search-api --wait
+    """
     _turn(ctx, "close", **options)
 
 

@@ -40,7 +40,7 @@ def list_(client: Client, as_json: bool) -> None:
     print_table(("task", "held by", "token", "since", "until at least"), rows, none="Nobody holds a task.")
 
 
-@claims.command()
+@claims.command(short_help="List what was released because its worker was lost.")
 @click.option("--for", "for_", default="7d", show_default=True, help="How far back.")
 @click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 1000), help="How many.")
 @prints_json

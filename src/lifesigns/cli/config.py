@@ -34,6 +34,9 @@ def check(ctx: click.Context, file: Path | None, everything: bool, as_json: bool
 
     Without FILE: LIFESIGNS_CONFIG, ./lifesigns.yaml, or ~/.config/lifesigns/lifesigns.yaml. Exits with 2
     if anything is wrong, and names all of it.
+
+    \b
+      lifesigns config check lifesigns.yaml
     """
     from lifesigns.config.errors import ConfigErrors
     from lifesigns.config.load import load

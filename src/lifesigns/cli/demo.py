@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 import click
 from msgspec import Struct
 
-from lifesigns.cli import output
+from lifesigns.cli import INTERRUPTED, output
 from lifesigns.cli.output import print_json, words
-from lifesigns.cli.requests import INTERRUPTED, UNWELL, prints_json
+from lifesigns.cli.requests import UNWELL, prints_json
 from lifesigns.cli.run import Duration
 from lifesigns.cli.say import say
 from lifesigns.client import AsyncClient
@@ -234,8 +236,14 @@ def _welcome(processes: DemoProcesses, link: str) -> Iterator[str]:
         yield f"  export LIFESIGNS_HUB={processes.url}"
         yield f"  export LIFESIGNS_TOKEN=$(cat {processes.hubs[0].state}/{TOKEN_FILE})"
     for command in (*commands, *(["open"] if link else [])):
-        yield f"  {setting}lifesigns {command}"
+        yield f"  {setting}{_program()} {command}"
     yield ""
+
+
+def _program() -> str:
+    """What another terminal has to type: `uv run`, and so `make demo`, runs a program that is not on its PATH."""
+    program = Path(sys.argv[0]).absolute()
+    return shlex.quote(str(program)) if "UV" in os.environ and os.access(program, os.X_OK) else "lifesigns"
 
 
 def _several(processes: DemoHubs) -> Iterator[str]:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from lifesigns import __version__
-from lifesigns.cli.output import seconds, since
+from lifesigns.cli.output import counted, seconds, since
 from lifesigns.client import Client
 from lifesigns.config.errors import ConfigErrors
 from lifesigns.config.hub_locator import TOKEN_FILE, HubLocator, state_folder
@@ -434,12 +434,21 @@ def _agents(client: Client, fleet: FleetView) -> Iterator[Check]:
         finding = f"{len(silent)} are expected and were never heard, such as {silent[0].agent_id}"
         mend = "see that they are started, and that their LIFESIGNS_HUB and token are right"
         yield Check("agents", "bad", finding, mend)
-    if not any(
-        fleet.states.get(state) for state in (Health.HEALTHY, Health.DEGRADED, Health.STUCK, Health.STARTING)
-    ):
+    living = fleet.agents - fleet.states.get(Health.TERMINATED, 0)
+    if not living:
+        yield Check("agents", "ok", f"{counted(fleet.agents, 'agent')}, all of them ended")
+        return
+    if fleet.states.get(Health.DISCONNECTED, 0) == living:
         last = max((agent.last_heartbeat for agent in page.agents if agent.last_heartbeat), default=None)
-        finding = f"none of {fleet.agents} is heard any more; the last beat came {since(last, now)} ago"
-        yield Check("agents", "bad", finding, "see that they run, and can reach this hub")
+        which = (
+            "the only agent that has not ended is"
+            if living == 1
+            else f"all {living} agents that have not ended are"
+        )
+        finding = f"{which} disconnected; the last beat came {since(last, now)} ago"
+        yield Check(
+            "agents", "bad", finding, "see that they run, and can reach this hub; lifesigns agents says why"
+        )
         return
     unwell = sum(fleet.states.get(state, 0) for state in UNWELL)
     if unwell:
@@ -457,7 +466,7 @@ def _counters(client: Client) -> Iterator[Check]:
     except HubError as error:
         yield Check("metrics", "warn", str(error), "see the hub's log")
         return
-    for name, (what, counted, mend) in COUNTERS.items():
+    for name, (what, those, mend) in COUNTERS.items():
         value = re.search(rf"^{name} ([0-9.e+]+)$", text, re.MULTILINE)
         if value is not None and float(value[1]) > 0:
-            yield Check(what, "warn", f"{float(value[1]):,.0f} {counted}, since the hub started", mend)
+            yield Check(what, "warn", f"{those}: {float(value[1]):,.0f} since the hub started", mend)

@@ -39,7 +39,7 @@ def ecos() -> None:
     """
 
 
-@ecos.command()
+@ecos.command(short_help="Write what the hub knows into these files.")
 @folder_argument
 @prints_json
 @asks_a_hub
@@ -52,7 +52,7 @@ def export(client: Client, folder: Path | None, as_json: bool) -> None:
     _tell(place, agents, tasks, "written", as_json)
 
 
-@ecos.command("import")
+@ecos.command("import", short_help="Tell the hub what stands in these files.")
 @folder_argument
 @prints_json
 @asks_a_hub

@@ -37,7 +37,7 @@ def hooks() -> None:
     """Watch coding agents that you did not write: claude-code, codex, gemini, qwen, copilot, opencode."""
 
 
-@hooks.command()
+@hooks.command(short_help="Have every session of PROGRAM watched.")
 @program
 @user
 @project
@@ -82,7 +82,11 @@ def install(program: str, scope: str, only_print: bool) -> None:
 @user
 @project
 def uninstall(program: str, scope: str) -> None:
-    """Take the hooks out of the settings of PROGRAM. Everything else in there stays as it is."""
+    """Take the hooks out of the settings of PROGRAM. Everything else in there stays as it is.
+
+    \b
+      lifesigns hooks uninstall claude-code
+    """
     from lifesigns.integrations.hooks.places import PLACES
 
     place = PLACES[program]
@@ -103,7 +107,11 @@ def uninstall(program: str, scope: str) -> None:
 @hooks.command()
 @program
 def status(program: str) -> None:
-    """Say where the hooks are, and whether they reach a hub. Exits with 1 if they do not, or are nowhere."""
+    """Say where the hooks are, and whether they reach a hub. Exits with 1 if they do not, or are nowhere.
+
+    \b
+      lifesigns hooks status claude-code
+    """
     from lifesigns.config.hub_locator import URL_FILE
     from lifesigns.integrations.hooks.places import PLACES
 

@@ -47,12 +47,16 @@ def list_(client: Client, as_json: bool) -> None:
 @click.argument("name")
 @asks_a_hub
 def forget(client: Client, name: str) -> None:
-    """Forget the hub NAME, which is lost and will not come back. A hub that is stopped is forgotten by itself."""
+    """Forget the hub NAME, which is lost and will not come back. A hub that is stopped is forgotten by itself.
+
+    \b
+      lifesigns hubs forget hub-2
+    """
     client.forget_hub(name)
     say(f"{name} is forgotten.")
 
 
-@hubs.command()
+@hubs.command(short_help="Let the hub NAME hand over and rest.")
 @click.argument("name")
 @asks_a_hub
 def drain(client: Client, name: str) -> None:
@@ -60,15 +64,22 @@ def drain(client: Client, name: str) -> None:
 
     Another hub goes on within about a second, and nothing is lost. NAME stands by, and does not judge until it is started anew
     or resumed; only if no other hub does for half a minute.
+
+    \b
+      lifesigns hubs drain hub-2
     """
     client.drain_hub(name)
     say(f"{name} is drained: another hub judges, and it may be stopped. lifesigns hubs shows them.")
 
 
-@hubs.command()
+@hubs.command(short_help="Let the hub NAME, which was drained, judge again.")
 @click.argument("name")
 @asks_a_hub
 def resume(client: Client, name: str) -> None:
-    """Let the hub NAME, which was drained, judge again when it is its turn."""
+    """Let the hub NAME, which was drained, judge again when it is its turn.
+
+    \b
+      lifesigns hubs resume hub-2
+    """
     client.resume_hub(name)
     say(f"{name} is resumed: it stands by like the others.")

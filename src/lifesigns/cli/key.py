@@ -50,6 +50,9 @@ def create(
 
     AGENTS are the ids that may sign with it, or beginnings of ids: coder-7,tester-*. The key is made on this machine. The hub
     gets its public half, with which it can verify but not sign. Give the key to the agent as LIFESIGNS_KEY.
+
+    \b
+      lifesigns key create 'coder-*'
     """
     from lifesigns.assembly.keys import key_pair
 
@@ -64,14 +67,14 @@ def create(
         say(private, err=as_json)
 
 
-@key.command("list")
+@key.command("list", short_help="List all keys: whose, when used, how soon they expire.")
 @prints_json
 @asks_a_hub
 def list_(client: Client, as_json: bool) -> None:
     """Show all keys: for which agents, when they were used, how soon they expire."""
     keys = [one for one in client.tokens().tokens if one.role == "key"]
     if as_json:
-        print_json(keys)
+        print_json({"keys": keys})
         return
     rows, now = [], time.time()
     for one in keys:
@@ -88,6 +91,9 @@ def revoke(client: Client, key_id: str) -> None:
     """Revoke the key ID: the hub refuses what is signed with it.
 
     lifesigns key list shows the ids.
+
+    \b
+      lifesigns key revoke 5c1d0e77
     """
     client.revoke_token(key_id)
     say(f"{key_id} is revoked.")

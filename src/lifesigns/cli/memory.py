@@ -39,7 +39,11 @@ def memory() -> None:
 @_FILE
 @finds_a_hub
 def get(key: str, file: str | None, hub: str | None, token: str | None) -> None:
-    """Print the value of KEY."""
+    """Print the value of KEY.
+
+    \b
+      lifesigns memory get task-sentinel/workers/coder-7/heartbeat
+    """
     if _is_at_hub(file, hub):
         value = _value_at_hub(key, hub, token)
     else:
@@ -51,7 +55,7 @@ def get(key: str, file: str | None, hub: str | None, token: str | None) -> None:
     say(value)
 
 
-@memory.command("list")
+@memory.command("list", short_help="List the keys that match PATTERN.")
 @click.argument("pattern", default="*")
 @_FILE
 @finds_a_hub
@@ -75,12 +79,16 @@ def list_keys(pattern: str, file: str | None, hub: str | None, token: str | None
             say(key)
 
 
-@memory.command("put")
+@memory.command("put", short_help="Set the value of KEY in a memory server.")
 @click.argument("key")
 @click.argument("value")
 @_FILE
 def put(key: str, value: str, file: str | None) -> None:
-    """Set the value of KEY in a memory server: a quick look whether it takes anything."""
+    """Set the value of KEY in a memory server: a quick look whether it takes anything.
+
+    \b
+      lifesigns memory put task-sentinel/try works --file memory.json
+    """
     with _memory(file) as known:
         known.put(key, value)
 

@@ -41,7 +41,11 @@ def recover(
     token: str | None,
 ) -> None:
     """Respawn the agent of a task from its newest valid checkpoint. Limits, review and quarantine are lifted; a
-    recovery that is already on its way is the one. A living agent has to be terminated first."""
+    recovery that is already on its way is the one. A living agent has to be terminated first.
+
+    \b
+      lifesigns recover t-19 --wait
+    """
     with asking(hub, token, retry_for=10.0) as client:
         client.recovery(task_id)  # Fails for an unknown task, before the question.
         confirm(f"Start the agent of {task_id} anew, whatever its limits are?", yes)

@@ -25,6 +25,10 @@ def release(client: Client, group: str | None, yes: bool, as_json: bool) -> None
     there are any.
 
     A group is 'fleet', 'host NAME' or 'provider NAME'. An agent is left alone as long as one of its groups is braked.
+
+    \b
+      lifesigns release
+      lifesigns release 'host ws-1'
     """
     if group is None:
         _list(client, as_json)

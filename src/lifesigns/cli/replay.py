@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from lifesigns.cli.output import number_table
+from lifesigns.cli import INTERRUPTED
+from lifesigns.cli.output import counted, number_table
 from lifesigns.cli.progress import progress
-from lifesigns.cli.requests import INTERRUPTED
 from lifesigns.cli.say import say
 from lifesigns.cli.secret_options import Secret
 from lifesigns.core.printable import spelled_out
@@ -248,7 +248,7 @@ def _heading(result: ReplayResult, settings: dict[str, tuple[object, object]]) -
 
     survey = result.survey
     yield (
-        f"{survey.signals:,} signals of {len(survey.agents):,} agents, "
+        f"{counted(survey.signals, 'signal')} of {counted(len(survey.agents), 'agent')}, "
         f"{_clock(result.since, result, day=True)} to {_clock(result.until, result, day=True)}."
     )
     for key, (one, two) in settings.items():

@@ -21,8 +21,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 UNWELL: Final = 1
 """The exit status if something unwell was found."""
-INTERRUPTED: Final = 130
-"""The exit status after Ctrl-C."""
 NO_TOKEN: Final = 401
 NOT_THERE: Final = 404
 LOOKED_THROUGH: Final = 5000

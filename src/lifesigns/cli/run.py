@@ -92,6 +92,10 @@ def run(
 
     The command needs no change: its output, its terminal, its exit status and its signals are the same as without us.
     We report on stderr, and nothing while all is well.
+
+    \b
+      lifesigns run -- ./agent.sh
+      lifesigns run --id coder-7 --idle-after 10m --restart on-failure -- python agent.py
     """
     if os.name != "posix":
         raise UsageError("lifesigns run needs process groups and terminals as Unix has them")

@@ -49,6 +49,9 @@ def end(client: Client, session_id: str) -> None:
     """Sign out the browser that has the session ID.
 
     lifesigns session list shows the ids. To keep somebody out, revoke the token too: lifesigns token revoke.
+
+    \b
+      lifesigns session end b72ed2985208dbd3
     """
     client.end_session(session_id)
     say(f"Session {session_id} is ended.")

@@ -32,6 +32,9 @@ def show(client: Client, agent_id: str, as_json: bool) -> None:
     """Show everything about one agent: its state, since when and why, and its last hour.
 
     Exits with 1 if it is stuck, failing, disconnected or not judged any more.
+
+    \b
+      lifesigns show coder-7
     """
     agent = client.agent(agent_id)
     beat = _last_beat(client, agent_id)
@@ -101,7 +104,8 @@ def _facts(agent: AgentHealth, beat: LastBeat | None, now: float) -> Iterator[tu
         "host",
         f"{agent.host}{', process ' + str(fields['pid']) if fields.get('pid') else ''}" if agent.host else "",
     )
-    yield "life", f"{agent.incarnation or 'unnamed'}, up for {duration(numbers.uptime_seconds)}"
+    up_for = f", up for {duration(numbers.uptime_seconds)}" if numbers.uptime_seconds else ""
+    yield "life", f"{agent.incarnation or 'unnamed'}{up_for}"
     yield "load", _load(agent)
     yield (
         "used",

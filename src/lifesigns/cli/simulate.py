@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lifesigns.cli import INTERRUPTED
 from lifesigns.cli.output import number_table
 from lifesigns.cli.progress import progress
-from lifesigns.cli.requests import INTERRUPTED
 from lifesigns.cli.say import say
 from lifesigns.errors import UsageError
 
@@ -58,6 +58,10 @@ def simulate(
 
     --faults takes a comma list: loss=P delay=S duplicate=P reorder=P (per message), and partition stall
     restart crash blind clock host half split zone, each with or without =TIMES_A_DAY; or none, default, all.
+
+    \b
+      lifesigns simulate --agents 20 --days 1 --seed 7
+      lifesigns simulate --config lifesigns.yaml --faults loss=0.01,partition
     """
     from lifesigns.simulation import simulate as live_through
 

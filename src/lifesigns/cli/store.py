@@ -9,10 +9,11 @@ from pathlib import Path
 import click
 
 from lifesigns import __version__
+from lifesigns.cli import INTERRUPTED
 from lifesigns.cli.audit_verify import folder_of, of_a_folder
 from lifesigns.cli.output import print_json
 from lifesigns.cli.progress import progress
-from lifesigns.cli.requests import INTERRUPTED, exit_if, prints_json
+from lifesigns.cli.requests import exit_if, prints_json
 from lifesigns.cli.say import say
 from lifesigns.cli.secret_options import Secret
 
@@ -22,7 +23,7 @@ def store() -> None:
     """Move what a hub keeps to another database."""
 
 
-@store.command()
+@store.command(short_help="Take everything along from one store to another.")
 @click.argument("source", metavar="FROM", type=Secret())
 @click.argument("target", metavar="TO", type=Secret())
 @of_a_folder

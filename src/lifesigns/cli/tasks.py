@@ -33,6 +33,10 @@ def tasks(client: Client, task_id: str | None, limit: int, as_json: bool) -> Non
     """List tasks, or show the one with this ID: its agent, progress, and when it should be done.
 
     Exits with 1 if one of them is overdue, stalled or blocked.
+
+    \b
+      lifesigns tasks
+      lifesigns tasks t-19
     """
     if task_id is not None:
         shown, more = [client.task(task_id)], False

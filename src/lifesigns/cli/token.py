@@ -56,6 +56,10 @@ def create(
       viewer    reads everything
       operator  reads, speaks and acts
       admin     that, and tokens
+
+    \b
+      lifesigns token create --role viewer --name wall-screen
+      lifesigns token create --role agent --agents 'coder-*'
     """
     if role == "agent" and not agents:
         raise UsageError("--agents is missing: an agent's token is for certain ids, as in --agents 'coder-*'")
@@ -106,6 +110,9 @@ def rotate(client: Client, token_id: str, grace: float, as_json: bool) -> None:
     It stays the same token, with its role and agents, and lasts as long again. The old secret is good for the grace, too: hand
     out the new one meanwhile. If the old one is in wrong hands, revoke the token and make another one. lifesigns token list shows
     the ids.
+
+    \b
+      lifesigns token rotate 0ec2b2ce
     """
     made = client.rotate_token(token_id, grace=grace)
     if as_json:
@@ -123,7 +130,11 @@ def rotate(client: Client, token_id: str, grace: float, as_json: bool) -> None:
 @click.argument("token_id", metavar="ID")
 @asks_a_hub
 def revoke(client: Client, token_id: str) -> None:
-    """Revoke the token ID, and all sessions made with it."""
+    """Revoke the token ID, and all sessions made with it.
+
+    \b
+      lifesigns token revoke 0ec2b2ce
+    """
     client.revoke_token(token_id)
     say(f"{token_id} is revoked.")
 

@@ -45,6 +45,10 @@ def watch(lines: bool, as_json: bool, hub: str | None, token: str | None) -> Non
     """Watch the fleet, the neediest agents first. q or Ctrl-C ends it.
 
     Without a terminal it prints a line for every change; with --json an event for every line.
+
+    \b
+      lifesigns watch
+      lifesigns watch --json | jq .type
     """
     from lifesigns.client import AsyncClient
 

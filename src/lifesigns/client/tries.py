@@ -6,6 +6,7 @@ cannot have received, because it was not there or refused it unread, is always s
 
 from __future__ import annotations
 
+import os
 import random
 from typing import Any, Final
 
@@ -63,5 +64,10 @@ def backoff(tries: int) -> float:
 
 
 def error_text(error: Exception) -> str:
-    """The text of a network error."""
+    """The text of a network error; of a refused connection the same from every client, whatever its library calls it."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ConnectionError) and cause.errno:
+            return os.strerror(cause.errno)
+        cause = cause.__cause__ or cause.__context__
     return str(error) or type(error).__name__

@@ -152,7 +152,10 @@ def listen(value: object) -> dict[str, object]:
     if isinstance(value, str) and ":" in value:
         name, _, number_ = value.rpartition(":")
         return {"host": host(name), "port": port(number_)}
-    return {"port": port(value)}
+    try:
+        return {"port": port(value)}
+    except ValueError as error:
+        raise ValueError(f"needs host:port, or a port from 0 to 65535, not {shown(value)}") from error
 
 
 def host(value: object) -> str:
@@ -169,7 +172,7 @@ def port(value: object) -> int:
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,5}", value):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 65535:
-        raise ValueError(f"needs host:port with a port from 0 to 65535, not {shown(value)}")
+        raise ValueError(f"needs a port from 0 to 65535, not {shown(value)}")
     return value
 
 

@@ -34,7 +34,7 @@ from lifesigns.core.health import UNWELL, Cause, Doing, Health
 from lifesigns.core.outbox import Outbox
 from lifesigns.core.policy import LadderPolicy
 from lifesigns.core.signals import Answer, Decision, EscalationDecided
-from lifesigns.core.words import duration
+from lifesigns.core.words import duration, sentence
 
 LEFT_ALONE = frozenset({Doing.WAITING_FOR_HUMAN, Doing.RATE_LIMITED})
 """We never nudge agents in these states: a reminder does not help them."""
@@ -492,7 +492,7 @@ def _reach(case: Case, stage: Stage) -> None:
 
 def nudge_text(agent: Agent, now: float, template: str) -> str:
     """What an agent is told of itself."""
-    facts = [f.text for f in agent.findings]
+    facts = [sentence(f.text) for f in agent.findings]
     work, tool = agent.work, ""
     if work is not None and work.tool_at is not None and work.last_tool:
         tool = f"{work.last_tool} x{work.repeats}" if work.repeats > 1 else work.last_tool
@@ -543,5 +543,5 @@ def _grounds(agent: Agent) -> str:
     if any(finding.conclusive for finding in agent.findings):
         return _reason(agent)
     weak = sorted(agent.findings, key=lambda finding: (-judgement.RANK[finding.severity], finding.since))
-    texts = [finding.text for finding in weak if finding.severity is not Severity.NOTICE]
+    texts = [sentence(finding.text) for finding in weak if finding.severity is not Severity.NOTICE]
     return " ".join(texts) or agent.health.value

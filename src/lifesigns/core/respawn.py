@@ -34,7 +34,7 @@ from lifesigns.core.health import UNWELL, FailureClass, Phase
 from lifesigns.core.outbox import Outbox
 from lifesigns.core.policy import HOUR, RespawnPolicy
 from lifesigns.core.side_orders import SideOrders
-from lifesigns.core.words import duration, times
+from lifesigns.core.words import duration, sentence, times
 
 STARTS_MAX = 8
 """How many starts may still come; we never start one agent more often without a person in between."""
@@ -430,7 +430,7 @@ class Respawns:
     def _give_up(self, lineage: Lineage, now: float, why: str, phase: Phase = Phase.REVIEW) -> None:
         self._enter(lineage, phase, now, NEVER)
         self._recovered(lineage, Recovered.FAILED, now, why)
-        text = f"{lineage.agent_id} is not respawned any more: {why}. Clear it when it is mended."
+        text = f"{lineage.agent_id} is not respawned any more: {sentence(why)} Clear it when it is mended."
         self._outbox.fact(NeedsHuman(now, lineage.agent_id, str(phase), text))
 
     # --- parts --------------------------------------------------------------------------------------

@@ -26,3 +26,8 @@ def duration(seconds: float) -> str:
 def times(count: int) -> str:
     """`once`, `twice`, `7 times`."""
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+def sentence(text: str) -> str:
+    """With a full stop, if it has no end of its own: the words of a tool or a process are part of many texts."""
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."

@@ -140,6 +140,12 @@ def _recovery(what: str) -> Callable[[e.Recovery], str]:
     return sentence
 
 
+def _recovered(fact: e.Recovery) -> str:
+    """The reason is that of the life before: the new one is well."""
+    task = f" with task {fact.task_id}" if fact.task_id else ""
+    return f"{fact.agent_id} is back{task}{f'. It was replaced: {fact.reason}' if fact.reason else ''}"
+
+
 def _breaker(fact: e.BreakerFlip) -> str:
     state = "open" if fact.now in _OPEN else f"{fact.now} again"
     return f"{fact.agent_id}: its breaker {fact.name!r} is {state}"
@@ -287,7 +293,7 @@ _TABLE: Final = (
          named={"checkpoint_id": "from_checkpoint"}, sentence=_recovery("is started anew"), level=_INFO,
          audit=_recovery_done),
     _row("RECOVERY_COMPLETED", e.Recovery, "the new incarnation beats", where={"stage": e.Recovered.COMPLETED},
-         named={"agent_id": "new_agent_id"}, sentence=_recovery("is back"), level=_INFO,
+         named={"agent_id": "new_agent_id"}, sentence=_recovered, level=_INFO,
          ends="recovery_failed:{0.agent_id}", audit=_recovery_done),
     _row("RECOVERY_FAILED", e.Recovery, "an agent could not be respawned", where={"stage": e.Recovered.FAILED},
          named={"attempt": "attempts"}, sentence=_recovery("could not be started anew"), level=_CRITICAL,

@@ -17,18 +17,35 @@ The same configuration and seed give the same run, event for event.
 """
 
 from contextlib import suppress
+from dataclasses import replace
+from typing import Final
 
 from lifesigns.simulation.faults import Faults
 from lifesigns.simulation.report import Detection, Report, Target
 from lifesigns.simulation.report import of as report_of
+from lifesigns.simulation.trials import Outcome
+from lifesigns.simulation.trials import run_all as run_trials
 from lifesigns.simulation.world import SimulationConfig, World
 
 __all__ = ["Detection", "Faults", "Report", "SimulationConfig", "Target", "World", "simulate"]
 
+TRIALS_COST: Final = 50.0
+"""All trials take as long as so many days of one agent, roughly."""
+
 
 def simulate(config: SimulationConfig) -> Report:
     """Run it. After an interrupt (Ctrl-C) the report covers the part until then."""
-    world = World(config)
+    tell = config.on_progress or (lambda _part: None)
+    agent_days = config.agents * config.days
+    fleets_share = agent_days / (agent_days + TRIALS_COST) if config.trials else 1.0
+    world = World(replace(config, on_progress=lambda part: tell(part * fleets_share)))
+    outcomes: list[Outcome] = []
+    stopped = True
     with suppress(KeyboardInterrupt):
         world.run()
-    return report_of(world)
+        if config.trials:
+            for part, outcome in run_trials(world.policies, config.seed):
+                outcomes.append(outcome)
+                tell(fleets_share + part * (1.0 - fleets_share))
+        stopped = False
+    return report_of(world, tuple(outcomes), stopped=stopped)

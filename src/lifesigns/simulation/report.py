@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 
 from lifesigns.core.policy import MINUTE
 from lifesigns.simulation.invariants import Violation
-from lifesigns.simulation.trials import DETECTORS, Outcome, run_all
+from lifesigns.simulation.trials import DETECTORS, Outcome
 from lifesigns.simulation.truth import Failure, Illness, bound
 from lifesigns.simulation.world import World
 
@@ -134,8 +134,8 @@ class Report(Struct, frozen=True):
         }
 
 
-def of(world: World) -> Report:
-    """The report of a world, at its end or wherever it was stopped."""
+def of(world: World, trials: tuple[Outcome, ...] = (), *, stopped: bool = False) -> Report:
+    """The report of a world and its trials, at their end or wherever they were stopped."""
     counts, config = world.counts, world.config
     acted = [f.acted_at - f.since for f in world.scorer.failures if f.acted_at is not None]
     ended = counts.recovered + counts.given_up
@@ -144,7 +144,7 @@ def of(world: World) -> Report:
         agents=config.agents,
         days=config.days,
         faults=str(config.faults),
-        complete=world.now >= world.end + config.quiet_for,
+        complete=not stopped and world.now >= world.end + config.quiet_for,
         healthy_agent_days=sum(agent.well_time() for agent in world.agents) / 86_400,
         false_findings=len(counts.false_findings),
         reasoned_findings=counts.reasoned_findings,
@@ -165,7 +165,7 @@ def of(world: World) -> Report:
             f"{at:.0f} s: {agent_id}: {finding.text}" for at, agent_id, finding in counts.false_findings[:20]
         ),
         unfound_texts=tuple(str(f) for f in world.scorer.failures if f.late or f.missed(world.now))[:20],
-        trials=tuple(run_all(world.policies, config.seed)) if config.trials else (),
+        trials=trials,
     )
 
 

@@ -129,7 +129,7 @@ async def revoke(request: Request) -> Answer:
             f"the token is revoked, but the store has not forgotten it yet and would let it in after a restart: {error}"
         ) from error
     if not known:
-        raise Problem(404, f"there is no token {token_id!r}")
+        raise Problem(404, f"there is no token or key {token_id!r}")
     request.service.hub.announce(TokenRevoked(request.now, token_id, request.principal.by))
     await request.service.http_receiver.store_reports(())
     return Answer(status=204)

@@ -14,8 +14,8 @@ export function Sealed({ asked }: { asked: Polled<string> }) {
     return (
       <div class="sealed well" data-seal="well">
         <p>
-          <strong>✓ Sealed</strong> {many(note.size, "entry", "entries")}, signed by <bdi>{note.origin}</bdi>. The hub has found
-          nothing changed. Keep this somewhere else, and nobody can change the log unseen; <code>lifesigns audit verify</code> checks all of it.
+          <strong>✓ Sealed</strong> up to No. {note.size - 1} ({many(note.size, "entry", "entries")}), signed by <bdi>{note.origin}</bdi>. The
+          hub has found nothing changed. Keep this somewhere else, and nobody can change the log unseen; <code>lifesigns audit verify</code> checks all of it.
         </p>
         <details>
           <summary>Signed checkpoint</summary>

@@ -1,6 +1,6 @@
 """Trials: for every detector, the sick agents it must find and the similar healthy ones it must spare.
 
-    run_all(policies, seed)        every pair, in a second or two       ALL         the table of them
+    run_all(policies, seed)        every pair, in ten seconds or more   ALL         the table of them
     trial.py                       one life before the real engine                  (of `lives/habits.py` and `lives/rounds.py`)
     silence.py freeze.py ...       one file per detector                seeds.py    agents that send what a document says
 
@@ -45,7 +45,7 @@ ALL: Final[tuple[Trial, ...]] = (
 __all__ = ["ALL", "DETECTORS", "Outcome", "Trial", "run", "run_all"]
 
 
-def run_all(policies: PolicyBook | None = None, seed: int = 0) -> Iterator[Outcome]:
-    """Every trial, each in a world of its own."""
-    for trial in ALL:
-        yield run(trial, policies or PolicyBook(), seed)
+def run_all(policies: PolicyBook | None = None, seed: int = 0) -> Iterator[tuple[float, Outcome]]:
+    """Every trial, each in a world of its own, and which part of them is done."""
+    for number, trial in enumerate(ALL, 1):
+        yield number / len(ALL), run(trial, policies or PolicyBook(), seed)

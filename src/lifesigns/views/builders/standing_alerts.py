@@ -26,7 +26,7 @@ from lifesigns.core.effects import (
     Rung,
     Stage,
 )
-from lifesigns.core.health import Doing, Health
+from lifesigns.core.health import Doing, Health, Phase
 from lifesigns.events import row_of, subject
 from lifesigns.events.hub_facts import HubTroubleBegan, TokenExpiring
 from lifesigns.ports import NoticeSeverity
@@ -94,7 +94,12 @@ def _agents(beliefs: Beliefs) -> Iterator[Alert]:
         if lineage.waits_for_a_person:
             since = lineage.waited_from or None
             failed = Recovery(lineage.waited_from, agent_id, lineage.task_id, Recovered.FAILED, 0)
-            text = f"{agent_id} is not started anew any more ({lineage.phase}): {lineage.why}"
+            what = (
+                "is quarantined"
+                if lineage.phase is Phase.QUARANTINED
+                else "is not respawned by lifesigns again"
+            )
+            text = f"{agent_id} {what} until a person says so: {lineage.why}"
             yield _alert(since, failed, Need(NeedKind.QUARANTINED, agent_id, text), text)
     agents = beliefs.agents.values()  # Two short loops over all agents are faster than one long.
     for agent in [agent for agent in agents if agent.case is not None]:
