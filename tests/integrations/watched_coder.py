@@ -184,7 +184,9 @@ def watched(
     """A program, its model, and a hub that hears its hooks: installed by the command of its page."""
     with beside_a_hub(Watched, coder, folder, scripts, config) as one:
         path = f"{coder.program.parent}{os.pathsep}{os.environ['PATH']}"  # Codex is asked to trust our hooks.
-        done = one.hub.cli("hooks", "install", coder.name, HOME=str(one.home), PATH=path)
+        done = one.hub.cli(
+            "hooks", "install", coder.name, within=STARTS_WITHIN, HOME=str(one.home), PATH=path
+        )
         assert coder.name != "codex" or "Codex trusts 14 hooks of lifesigns" in done.stdout
         yield one
 
