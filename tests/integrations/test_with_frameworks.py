@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.skipif(
         not os.environ.get("LIFESIGNS_INTEGRATIONS"), reason="with the real frameworks: make integrations"
     ),
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1200),
 ]
 
 Watched = tuple[Hub, ScriptedModel]

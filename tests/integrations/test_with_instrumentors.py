@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.skipif(
         not os.environ.get("LIFESIGNS_INTEGRATIONS"), reason="with the real frameworks: make integrations"
     ),
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1200),
 ]
 CONFIG = {"otlp": {"reorder_for": "1s"}}
 LOOPS_AT = {"pydantic_ai": 3, "openai_agents": 3, "langchain": 4}
