@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Final
 
 from tests.integrations.scripted_model import Refuse, Say, ScriptedModel, Step, Use, scripted_model
-from tests.journeys.outside import Hub, Json, environment, serving
 from tests.integrations.watched_coder import STARTS_WITHIN
+from tests.journeys.outside import Hub, Json, environment, serving
 from tools.frameworks import FOLDER
 
 ROOT: Final = Path(__file__).parents[2]
