@@ -22,11 +22,22 @@ WANTED: Final = {
     "smolagents": ("smolagents[openai]==1.26.0",),
     "autogen": ("autogen-agentchat==0.7.5", "autogen-ext[openai]==0.7.5"),
 }
+TRACED: Final = (
+    "pydantic-ai-slim[openai]==2.66.0",
+    "openai-agents==0.24.0",
+    "openinference-instrumentation-openai-agents==2.6.0",
+    "langchain==1.4.7",
+    "langchain-openai==1.7.3",
+    "openinference-instrumentation-langchain==0.1.80",
+    "opentelemetry-exporter-otlp-proto-http==1.45.1",
+)
+"""For agents that are watched by their traces alone: by one framework's own, and by OpenInference's of two others."""
 
 
 def main() -> None:
     """Install what is missing. A file with the wanted versions says what is there."""
-    failed = [name for name, packages in WANTED.items() if not _install(name, packages)]
+    wanted = {**WANTED, "traced": TRACED}
+    failed = [name for name, packages in wanted.items() if not _install(name, packages)]
     if failed:
         sys.exit(f"{', '.join(failed)} could not be installed; their tests fail without them")
 

@@ -110,6 +110,14 @@ def test_show_says_everything_about_one_agent(hub: HubInThread) -> None:
     assert told["history"]["points"]
 
 
+def test_show_of_an_agent_that_left_says_why_and_not_what_it_does(hub: HubInThread) -> None:
+    hub.client.signal("left", "asks", reason="done")
+    said = hub.cli("show", "asks").output
+    assert "asks is terminated" in said
+    assert "Left: done." in said
+    assert "doing" not in said
+
+
 def test_show_of_somebody_unknown_is_one_line(hub: HubInThread) -> None:
     said = hub.cli("show", "ghost")
     assert said.exit_code == 2

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.integrations.scripted_model import Refuse, Say, ScriptedModel, Step, Use, scripted_model
+from tests.integrations.watched_coder import STARTS_WITHIN
 from tests.journeys.outside import Hub, Json, environment, serving
 from tools.frameworks import FOLDER
 
@@ -125,7 +126,7 @@ class Program:
         told = self.hub.events("NUDGE_SENT", "INTERVENTION", agent=self.agent_id)
         return [one["data"]["stage"] for one in told]
 
-    def until(self, condition: Callable[[], object], what: str, within: float = 120.0) -> None:
+    def until(self, condition: Callable[[], object], what: str, within: float = STARTS_WITHIN) -> None:
         """Wait for a condition; a program that has ended brings it soon or never."""
         ends_at, ended = time.monotonic() + within, False
         while not condition():
@@ -145,7 +146,7 @@ class Program:
         self.process.stdin.flush()
 
     def wait(self) -> str:
-        self.process.wait(240)
+        self.process.wait(STARTS_WITHIN)
         return self.output()
 
 

@@ -103,6 +103,17 @@ def test_hooks_that_codex_does_not_trust_yet_promise_nothing(hub: Hub, tmp_path:
     assert "are agents" not in done.stdout
 
 
+def test_a_codex_that_does_not_answer_is_named_with_what_to_do(hub: Hub, tmp_path: Path) -> None:
+    codex = tmp_path / "codex"
+    codex.write_text("#!/bin/sh\nread -r asked\n")
+    codex.chmod(0o755)
+    path = f"{tmp_path}:/usr/bin:/bin"
+    done = hub.cli("hooks", "install", "codex", check=False, HOME=str(tmp_path), PATH=path)
+    assert done.returncode == 2
+    assert "(it ended), so Codex does not trust the hooks yet: install them again" in done.stderr
+    assert "are agents" not in done.stdout
+
+
 @pytest.mark.parametrize("program", ["qwen"])
 def test_settings_with_comments_are_refused_and_stay(hub: Hub, tmp_path: Path, program: str) -> None:
     path = tmp_path / PLACES[program].user

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 import pytest
 
 from tests.integrations.frameworks import FRAMEWORKS, Framework, hub_and_model, running
-from tests.integrations.scripted_model import TOKENS_IN, TOKENS_OUT, ScriptedModel
+from tests.integrations.scripted_model import TOKENS_IN, TOKENS_OUT, ScriptedModel, Use
 from tests.journeys.outside import Hub
 
 pytestmark = [
     pytest.mark.skipif(
         not os.environ.get("LIFESIGNS_INTEGRATIONS"), reason="with the real frameworks: make integrations"
     ),
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1200),
 ]
 
 Watched = tuple[Hub, ScriptedModel]
@@ -102,11 +102,12 @@ def test_a_run_that_asks_a_human_waits_for_one(watched: Watched, framework: Fram
 
 
 @each("limit")
-def test_a_rate_limit_parks_it_and_is_no_finding(watched: Watched, framework: Framework) -> None:
+def test_a_run_that_a_rate_limit_ends_has_left_and_did_not_crash(
+    watched: Watched, framework: Framework
+) -> None:
     with running(*watched, framework, "limit") as program:
         program.wait()
         program.until(lambda: program.state() == "terminated", "it left")
-        assert program.agent()["doing"] == "rate_limited"
         assert "rate_limit" in program.agent()["doing_note"]
         assert program.findings() == []
 
@@ -153,6 +154,17 @@ def test_a_run_that_is_streamed_or_awaited_is_seen_as_any_other(
         program.until(lambda: program.state() == "terminated", "it left")
         assert program.calls() == 20
         assert program.agent()["metrics"]["token_count"] == 21 * (TOKENS_IN + TOKENS_OUT)
+        assert program.findings() == []
+
+
+def test_a_run_that_asks_its_model_again_is_parked_until_it_answers(watched: Watched) -> None:
+    _, model = watched
+    with running(*watched, FRAMEWORKS["langchain"], "limit", "retry") as program:
+        program.until(lambda: program.agent().get("doing") == "rate_limited", "it is parked")
+        assert program.state() == "healthy"
+        assert "rate_limit" in program.agent()["doing_note"]
+        model.scripts = {"limit": [Use("look", {"path": "f"}), Use("hang", {"path": "f"})]}
+        program.until(lambda: program.agent()["doing"] != "rate_limited", "it goes on")
         assert program.findings() == []
 
 

@@ -166,9 +166,11 @@ class Hub:
             "LIFESIGNS_STATE": str(self.state),
         }
 
-    def cli(self, *args: str, check: bool = True, **env: str) -> subprocess.CompletedProcess[str]:
+    def cli(
+        self, *args: str, check: bool = True, within: float = BOUND, **env: str
+    ) -> subprocess.CompletedProcess[str]:
         """A command, as a shell starts it."""
-        done = completed(*args, cwd=self.folder, env=environment(**{**self.environ, **env}), timeout=BOUND)
+        done = completed(*args, cwd=self.folder, env=environment(**{**self.environ, **env}), timeout=within)
         assert not check or done.returncode == 0, (
             f"lifesigns {args} ended with {done.returncode}: {done.stderr}"
         )

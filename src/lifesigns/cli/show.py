@@ -96,7 +96,8 @@ def _facts(agent: AgentHealth, beat: LastBeat | None, now: float) -> Iterator[tu
     """Names and values; the value is empty where nothing is known."""
     fields: dict[str, Any] = beat.beat if beat is not None and isinstance(beat.beat, dict) else {}
     numbers, step = agent.metrics, agent.intervention
-    yield "doing", f"{agent.doing}{_until(fields, now)}{_in_its_words(agent, now)}"
+    if agent.state != "terminated":  # It does nothing any more.
+        yield "doing", f"{agent.doing}{_until(fields, now)}{_in_its_words(agent, now)}"
     yield "task", f"{agent.task_id}{_progress(fields)}" if agent.task_id else ""
     yield "last beat", _heard(agent, now)
     yield "role", agent.role or ""
@@ -141,7 +142,7 @@ def _step(step: InterventionView, now: float) -> str:
 
 def _in_its_words(agent: AgentHealth, now: float) -> str:
     lasts = "" if agent.doing_since is None else f", for {since(agent.doing_since, now)}"
-    return f"{lasts}: {agent.doing_note}" if agent.doing_note and agent.state != "terminated" else lasts
+    return f"{lasts}: {agent.doing_note}" if agent.doing_note else lasts
 
 
 def _heard(agent: AgentHealth, now: float) -> str:

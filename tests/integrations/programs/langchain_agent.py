@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from langchain.agents import create_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain.agents.middleware import HumanInTheLoopMiddleware, ModelRetryMiddleware
 from langchain_core.tools import StructuredTool, ToolException
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
@@ -27,9 +27,11 @@ def broken(path: str) -> str:
 model = ChatOpenAI(model="scripted", base_url=f"{tools.MODEL_URL}/v1", api_key="dummy", max_retries=0)
 functions = [tools.look, tools.hang, tools.slow, broken]
 offered = [StructuredTool.from_function(one, handle_tool_error=True) for one in functions]
-asks = [HumanInTheLoopMiddleware(interrupt_on={"slow": tools.SCRIPT == "ask"})]
+more = [HumanInTheLoopMiddleware(interrupt_on={"slow": tools.SCRIPT == "ask"})]
+if tools.WAY == "retry":
+    more.append(ModelRetryMiddleware(max_retries=1000, initial_delay=0.2, backoff_factor=0.0))
 agent = create_agent(
-    model, offered, middleware=[watch(tools.AGENT, **tools.OPTIONS), *asks], checkpointer=InMemorySaver()
+    model, offered, middleware=[watch(tools.AGENT, **tools.OPTIONS), *more], checkpointer=InMemorySaver()
 )
 config = {"configurable": {"thread_id": "t1"}, "recursion_limit": 500}
 asked = {"messages": [("user", tools.PROMPT)]}

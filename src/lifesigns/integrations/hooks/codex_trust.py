@@ -17,7 +17,8 @@ from typing import Any, Final
 from lifesigns.errors import UsageError
 from lifesigns.integrations.hooks.settings import MARK
 
-ANSWERS_WITHIN: Final = 20.0
+ANSWERS_WITHIN: Final = 60.0
+"""Seconds. A program of 200 MB starts before it answers: from a cold disk, or on a busy machine, more than 20 were seen."""
 
 
 def trust(program: str, folder: Path) -> int:
@@ -43,7 +44,10 @@ def trust(program: str, folder: Path) -> int:
             talk.ask("config/batchWrite", {"edits": [edit]})
         return len(state)
     except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
-        raise UsageError(f"{program} app-server did not say what it was asked: {error}") from None
+        raise UsageError(
+            f"{program} app-server did not answer what it was asked ({error}), so Codex does not trust the hooks yet: "
+            "install them again, or trust them in Codex with /hooks"
+        ) from None
     finally:
         server.kill()
         server.wait()
@@ -83,7 +87,7 @@ class _Talk:
             ready, _, _ = select.select([self._from], [], [], max(0.0, until - time.monotonic()))
             piece = os.read(self._from.fileno(), 65536) if ready else b""
             if not piece:
-                raise ValueError("no answer" if not ready else "it ended")
+                raise ValueError("it ended" if ready else f"nothing within {ANSWERS_WITHIN:g} s")
             self._rest += piece
         line, _, self._rest = self._rest.partition(b"\n")
         return line
