@@ -2,7 +2,10 @@
 
 What is changed: comparisons at their boundary, `and` and `or` and their operands, conditions, signs and operators, numbers,
 booleans and one-word strings, members of enums, `min` and `max`, arguments given by name, returned values, statements left out.
-What is not: what people read (f-strings, strings of several words, digits of a rounded number), annotations, decorators.
+What is not: what people read (f-strings, strings of several words, digits of a rounded number), annotations, decorators; and the
+defaults of a `Struct`. Structs are C: their defaults cannot be exchanged in a running process, and values with the old ones are in
+constants of tests and modules by then. Those of policies need no mutants: `tests/config/test_pages.py` compares every one of them
+with the page of the configuration.
 """
 
 from __future__ import annotations
@@ -110,6 +113,8 @@ class _Finder:
             self._names.append(node.name)  # type: ignore[attr-defined]
         self._above.append(node)
         for field, index, child in _children(node):
+            if _is_struct(node) and (field == "keywords" or isinstance(child, ast.AnnAssign)):
+                continue
             if field == "body" and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 self._in_function = True
             for new in () if _is_digits(node, index) else self._changes(node, field, child):
@@ -228,6 +233,12 @@ def _children(node: ast.AST) -> Iterator[tuple[str, int | None, ast.AST]]:
             yield from ((field, i, child) for i, child in enumerate(value) if isinstance(child, ast.AST))
         elif isinstance(value, ast.AST):
             yield field, None, value
+
+
+def _is_struct(node: ast.AST) -> bool:
+    return isinstance(node, ast.ClassDef) and any(
+        isinstance(base, ast.Name) and base.id == "Struct" for base in node.bases
+    )
 
 
 def _is_text(node: ast.AST) -> bool:

@@ -33,6 +33,12 @@ def test_every_threshold_is_on_the_page_with_its_default() -> None:
             assert f"| `{key}` | {shown(key, value)} | " in PAGE
 
 
+def test_the_breakers_that_are_built_in_are_on_the_page_with_their_numbers() -> None:
+    for name, policy in Policy().breakers.items():
+        wait = shown("breaker.recovery_timeout", policy.recovery_timeout)
+        assert f"`{name}` ({policy.failure_threshold} failures, {wait})" in PAGE
+
+
 def test_every_other_key_is_on_the_page() -> None:
     names = [
         *SCHEMA,

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from lifesigns.core.detectors.call_history import NO_ARGS, CallHistory, PastCall, fill_in, past_calls
-from lifesigns.core.detectors.error_kinds import is_infrastructure
+from lifesigns.core.detectors.error_kinds import INFRASTRUCTURE, is_infrastructure
 from lifesigns.core.detectors.looping import holding, observe, thought
 from lifesigns.core.digests import digest
 from lifesigns.core.effects import Finding, Severity
@@ -280,6 +280,25 @@ def test_a_call_that_went_well_counts_whatever_it_says_of_errors() -> None:
 )
 def test_a_servers_errors_are_the_worlds(kind: str, world: bool) -> None:
     assert is_infrastructure(kind) is world
+
+
+SAID_BY_CLIENTS = """
+    RateLimitError rate_limited TooManyRequests http_429 408 425 overloaded_error 5xx ServerError InternalServerError
+    api_error BadGateway ServiceUnavailable UNAVAILABLE GatewayTimeout DEADLINE_EXCEEDED TimeoutError timed_out
+    APITimeoutError RequestTimeout ConnectTimeout ReadTimeout ConnectionError APIConnectionError ConnectionResetError
+    ConnectionRefusedError ConnectError NetworkError dns_error
+"""
+
+
+@pytest.mark.parametrize("kind", SAID_BY_CLIENTS.split())
+def test_what_clients_say_of_a_world_that_is_down_is_no_fault_of_the_agent(kind: str) -> None:
+    assert is_infrastructure(kind)
+
+
+def test_every_kind_that_is_the_worlds_fault_is_said_by_some_client() -> None:
+    """Without the test above for each of them, one could be lost unnoticed."""
+    names = {"".join(filter(str.isalnum, kind.lower())) for kind in SAID_BY_CLIENTS.split()}
+    assert {name.removeprefix("http").removesuffix("error") for name in names} == INFRASTRUCTURE
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -31,6 +32,10 @@ from tests.servers.forked import ForkedProcess, completed, forked
 
 BOUND: Final = 60.0
 """For one condition. It takes seconds; the rest is for a machine that is busy."""
+
+DOCS: Final = Path(__file__).parents[2] / "docs" / "reference"
+EVENTS: Final = frozenset(re.findall(r"`([A-Z]+(?:_[A-Z]+)*)`", (DOCS / "http-api.md").read_text("utf-8")))
+"""The types of events that are documented."""
 
 Json = Any
 
@@ -215,6 +220,8 @@ class Hub:
 
     def events(self, *types: str, agent: str | None = None) -> list[Json]:
         """Everything that is on record, oldest first: `id`, `type`, `at`, `agent_id`, `data`."""
+        unknown = set(types) - EVENTS
+        assert not unknown, f"nothing is ever on record as {unknown}: who looks for it finds nothing wrong"
         conditions = [f"types={name}" for name in types] + ([f"agent={agent}"] if agent else [])
         found: list[Json] = []
         after: int | None = 0

@@ -146,7 +146,7 @@ def test_nudges_and_inquiries_about_tasks_come_as_messages_and_their_answers_cou
         assert "Please save a checkpoint." in nudge["content"]["message"]
 
         def said() -> str:
-            return str(hub.events("NUDGE_ANSWERED", "INTERVENTION", agent=agent.name))
+            return str(hub.events("INTERVENTION", agent=agent.name))
 
         hub.until(lambda: "give me an hour" in said(), "its answer is on record")
     agent.stop()

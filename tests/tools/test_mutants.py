@@ -52,6 +52,20 @@ def test_what_people_read_and_types_stay_as_they_are(source: str) -> None:
     assert changes(source) == []
 
 
+def test_a_struct_keeps_its_defaults_and_its_methods_do_not_stay_as_they_are() -> None:
+    source = """
+        class Limits(Struct, frozen=True):
+            most: int = 3
+
+            def reached(self, count):
+                return count >= self.most
+    """
+    assert changes(source) == [
+        "return count >= self.most -> return None",
+        "return count >= self.most -> return count > self.most",
+    ]
+
+
 def test_statements_of_a_function_are_left_out_and_conditions_forced() -> None:
     source = """
         def f(a):
