@@ -81,6 +81,17 @@ async def test_types_and_agent_choose(hub: RunningHub) -> None:
         assert of_b.event["agent_id"] == "b"
 
 
+@pytest.mark.parametrize("path", ["/api/v1/events", "/api/v1/events/list"])
+async def test_a_type_that_does_not_exist_is_refused(hub: RunningHub, path: str) -> None:
+    """Whoever misspells it would wait for it for ever."""
+    refused = await hub.get(path, types="NEEDS_HUMAN,AGENT_TERMINATD")
+    assert refused.status_code == 400
+    assert (refused.json()["field"], refused.json()["detail"]) == (
+        "types",
+        "'AGENT_TERMINATD' is unknown; did you mean AGENT_TERMINATED?",
+    )
+
+
 async def test_beats_are_told_only_to_those_who_ask(hub: RunningHub) -> None:
     """There are as many as there are beats; and they have no id, because they are not kept."""
     async with listening(hub.url, hub.token, "?types=AGENT_HEARTBEAT") as ear:

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from difflib import get_close_matches
 from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta
 
-from lifesigns.core.effects import Flip
 from lifesigns.errors import AdapterError
-from lifesigns.events import event_of, message, types_of
-from lifesigns.events.catalogue import AGENT_HEARTBEAT
+from lifesigns.events import event_of, message
+from lifesigns.events.catalogue import AGENT_HEARTBEAT, CATALOGUE
 from lifesigns.events.hub_facts import Gap
 from lifesigns.ports import Event
 from lifesigns.views import EventList
@@ -39,7 +39,7 @@ HEADERS: Final = (
     (b"x-accel-buffering", b"no"),  # nginx would hold the events back until it has a few kilobytes of them
 )
 
-EventType = Annotated[str, Meta(max_length=64, examples=[*types_of(Flip)])]
+EventType = Annotated[str, Meta(max_length=64, extra_json_schema={"enum": list(CATALOGUE)})]
 
 
 class EventsQuery(msgspec.Struct):
@@ -63,6 +63,7 @@ async def listen(request: Request) -> Stream:
     """Events as they happen, as Server-Sent Events: `id`, `event` with the type, `data` with the event as JSON. Without
     `Last-Event-ID` it begins with what happens from now on. A listener that is too slow is cut off and reconnects by
     itself; one that was away for too long gets an event `GAP`."""
+    _check_types(request.query)
     request.site.quotas.check_stream(request.principal)
     if request.service.feed.full:
         raise Problem(503, "there are too many listeners already", headers={"Retry-After": "10"})
@@ -72,12 +73,22 @@ async def listen(request: Request) -> Stream:
 async def list_events(request: Request) -> Answer:
     """Stored events, in the order they happened, page by page: for scripts. `after` is where the last page ended."""
     query = request.query
+    _check_types(query)
     events = await request.service.store.events(
         after=query.after or 0, types=query.types, agent_id=query.agent, limit=query.limit + 1
     )
     shown = events[: query.limit]
     more = shown[-1].id if len(events) > query.limit else None
     return answer(EventList(tuple(map(event_view, shown)), more))
+
+
+def _check_types(query: EventsQuery) -> None:
+    """Whoever misspells an event would wait for it for ever."""
+    for name in query.types:
+        if name not in CATALOGUE:
+            near = get_close_matches(name.upper(), CATALOGUE, n=1)
+            why = f"did you mean {near[0]}?" if near else "/docs lists the types of events"
+            raise Problem(400, f"{name!r} is unknown; {why}", field="types")
 
 
 # --- the stream ---------------------------------------------------------------------------------------
