@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -206,6 +206,15 @@ def test_the_same_history_gives_the_same_effects(history: list[tuple[float, s.Si
 
 
 @given(histories, histories, st.sampled_from(PROFILES))
+@example(
+    before=[
+        (0.0, s.BeatReceived("a", role="standby")),
+        (0.0, s.BeatReceived("a")),
+        (0.0, s.ToolStarted(call_id="", tool="grep", agent_id="a")),
+    ],
+    after=[(0.0, s.AgentRegistered(agent_id="a"))],
+    name="swarm",
+)
 def test_a_restored_engine_continues_exactly(
     before: list[tuple[float, s.Signal]], after: list[tuple[float, s.Signal]], name: str
 ) -> None:
@@ -217,7 +226,15 @@ def test_a_restored_engine_continues_exactly(
     beliefs = msgspec.msgpack.decode(stored, type=Beliefs)
     restored = tidy(Engine.restore(beliefs, now, PolicyBook(profile(name)), SELDOM))
     assert live(restored, after, start=now) == live(whole, after, start=now)
-    assert restored.snapshot() == whole.snapshot()
+    assert without_looks(restored.snapshot()) == without_looks(whole.snapshot())
+
+
+def without_looks(beliefs: Beliefs) -> Beliefs:
+    """Without when it looks next at an agent of which nothing is due: that depends on when it last did, and after a
+    restart an engine looks earlier at some."""
+    for agent in beliefs.agents.values():
+        agent.armed_at = agent.other_at = NEVER
+    return beliefs
 
 
 @given(histories, st.floats(10, 1e6))
