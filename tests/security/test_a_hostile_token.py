@@ -25,6 +25,8 @@ STARVED = 0.05
 FOUND_WITHIN = 3.5
 """Beside several tokens twice as long: five of six that come and go make the hub doubt itself a little."""
 P99_MAX = 0.1
+TAKEN_MIN = {"reports": 5, "singles": 1_000}
+"""Deliveries of an attack over HTTP."""
 HEARD_MIN = 2_000
 """Signals, of five deliveries of the attack: those of the neighbours are a few hundred."""
 SKIPPED_MIN = 50_000
@@ -38,8 +40,9 @@ DISK_MAX_MB = 150
         (("new_ids", "reports", "bus_beats"), 1),
         (("redis_beats",), 1),
         (("reports", "claims"), 5),
+        (("singles",), 1),
     ],
-    ids=["HTTP and NATS", "Redis", "five tokens"],
+    ids=["HTTP and NATS", "Redis", "five tokens", "single posts"],
 )
 def test_a_neighbour_of_a_hostile_token_is_heard_and_its_death_is_found(
     attacks: tuple[str, ...], tokens: int
@@ -49,7 +52,7 @@ def test_a_neighbour_of_a_hostile_token_is_heard_and_its_death_is_found(
 
     def at_full_speed(answers: dict[str, int]) -> bool:
         """Whether the attack got through: it may have to wait for a processor, too."""
-        by_http = "reports" not in attacks or answers.get("202", 0) >= 5
+        by_http = answers.get("202", 0) >= max(TAKEN_MIN.get(attack, 0) for attack in attacks)
         return by_http and (not floods or answers.get("published", 0) >= 100_000)
 
     found = beside(attacks, tokens=tokens, load_for=LOAD_FOR, found_for=within + 2.5, attacked=at_full_speed)

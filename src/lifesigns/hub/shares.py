@@ -128,8 +128,10 @@ class Shares:
         self._apart += seconds
 
     def owes(self, source: str) -> float:
-        """Seconds after which it may go on; 0 for now."""
-        return max(0.0, self._paid_until.get(source, 0.0) - self._clock() - BURST_FOR)
+        """Seconds after which it may go on; 0 for now. At least a turn: the loop counts in milliseconds, so whoever sleeps for less
+        is awake at once, again and again, and nobody pays for that."""
+        owed = self._paid_until.get(source, 0.0) - self._clock() - BURST_FOR
+        return max(owed, TURN_FOR) if owed > 0 else 0.0
 
     async def turn(self, source: str) -> None:
         """Let others go first, and wait until it may go on: one after the other."""
