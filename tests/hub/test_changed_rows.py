@@ -66,8 +66,7 @@ def _without_timers(value: Any) -> Any:
 def reported(changes: ChangedKeys) -> set[tuple[str, str]]:
     return {
         *((memory.AGENT, key) for key in changes.agents),
-        *((memory.TASK, key) for key in changes.tasks),
-        *((memory.CLAIM, key) for key in changes.claims),
+        *((kind, key) for key in changes.tasks for kind in (memory.TASK, memory.CLAIM)),
         *((memory.MESSAGE, key) for key in changes.messages),
     }
 

@@ -265,30 +265,6 @@ class Awareness:
         self.silence_from = now
         self.doubt(now, policy)
 
-    def take_over(self, since: float, now: float, policy: FleetPolicy, *, anew: bool) -> None:
-        """Another monitor listened for some agents until `since`. `anew`: it could not say what it last heard of them, so
-        every silence starts anew."""
-        self._lapse(since, now)
-        self.truce_until = max(self.truce_until, now + policy.truce_min)
-        if anew:
-            self.silence_from = max(self.silence_from, now)
-
-    def take_in(self, other: Awareness) -> None:
-        """Some agents were watched by another monitor. When that one stood still, or could not hear them, is not held against
-        them here; nor against any other agent: waits only grow by that."""
-        lapses = sorted([*self.lapses, *other.lapses], key=lambda lapse: lapse.began_at)
-        self.lapses.clear()
-        for lapse in lapses:
-            self._add_lapse(lapse.began_at, lapse.ended_at)
-        self._wind_awake_clock()
-        self.truce_until = max(self.truce_until, other.truce_until)
-        self.silence_from = max(self.silence_from, other.silence_from)
-        self.carried_from = max(self.carried_from, other.carried_from)
-        for path, at in other.restored_paths.items():
-            self.restored_paths[path] = max(at, self.restored_paths.get(path, at))
-        for key, until in other.put_off_until.items():
-            self.put_off_until[key] = max(until, self.put_off_until.get(key, until))
-
     def lose_sight(self, now: float) -> None:
         self.blind_since = now
 

@@ -86,19 +86,6 @@ class Beliefs:
     tokens: int = 0
     """Fencing tokens given so far."""
 
-    def add(self, part: Beliefs) -> None:
-        """Believe also what another one has of agents, and of what belongs to them."""
-        self.agents |= part.agents
-        self.own_policies |= part.own_policies
-        self.lineages |= part.lineages
-        self.claims |= part.claims
-        self.messages |= part.messages
-        self.tasks |= part.tasks
-        self.breakers |= part.breakers
-        self.side_orders |= part.side_orders
-        for lineage in part.lineages.values():
-            self.note_saver(lineage)
-
     def newest_checkpoint(self, agent_id: str) -> str | None:
         """The last checkpoint an agent saved for its task, if any."""
         lineage = self.lineages.get(agent_id)

@@ -10,26 +10,24 @@ from __future__ import annotations
 class ChangedKeys:
     """Keys of beliefs. Dicts, because they keep the order in which things changed."""
 
-    __slots__ = ("agents", "claims", "fleet", "messages", "tasks")
+    __slots__ = ("agents", "fleet", "messages", "tasks")
 
     def __init__(self) -> None:
         self.agents: dict[str, None] = {}
         """Agents, each with its lineage, policy, breakers and side orders."""
         self.tasks: dict[str, None] = {}
-        self.claims: dict[str, None] = {}
-        """By task."""
+        """Tasks, and the claims on them."""
         self.messages: dict[str, None] = {}
         self.fleet = False
         """Whether something without an agent changed: a brake, a release."""
 
     def __bool__(self) -> bool:
-        return bool(self.agents or self.tasks or self.claims or self.messages or self.fleet)
+        return bool(self.agents or self.tasks or self.messages or self.fleet)
 
     def clear(self) -> None:
         """Everything is stored: begin anew."""
         self.agents.clear()
         self.tasks.clear()
-        self.claims.clear()
         self.messages.clear()
         self.fleet = False
 
@@ -39,7 +37,7 @@ class NoChangedKeys(ChangedKeys):
 
     def __init__(self) -> None:
         super().__init__()
-        self.agents, self.tasks, self.claims, self.messages = (_Nothing() for _ in range(4))
+        self.agents, self.tasks, self.messages = _Nothing(), _Nothing(), _Nothing()
 
 
 class _Nothing(dict[str, None]):

@@ -141,7 +141,7 @@ class EngineContext:
         """Nobody holds this task any more."""
         claim.armed_at = NEVER
         del self.beliefs.claims[claim.task_id]
-        self.changes.claims[claim.task_id] = None
+        self.changes.tasks[claim.task_id] = None
         self.quotas.give_back(Quota.CLAIMS, claim.source)
         agent = self.beliefs.agents.get(claim.agent_id)
         if agent is not None:

@@ -57,10 +57,9 @@ class DueRunner:
         changes = self._context.changes
         if isinstance(item, Agent):
             changes.agents[item.id] = None
-        elif isinstance(item, Claim):
-            changes.claims[item.task_id] = changes.agents[item.agent_id] = None
-        elif isinstance(item, Task):
-            changes.tasks[item.id] = changes.agents[item.agent_id] = None
+        elif isinstance(item, Claim | Task):
+            changes.tasks[item.task_id if isinstance(item, Claim) else item.id] = None
+            changes.agents[item.agent_id] = None
         elif isinstance(item, PendingMessage):
             changes.messages[item.id] = None
         elif isinstance(item, Lineage | SideOrder):

@@ -27,12 +27,11 @@ and notes the beat. Its deadline stays where it is; when it falls due, `_later` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, cast
 
 from msgspec.structs import replace
 
-from lifesigns.core.adoption import Adoption, timed
 from lifesigns.core.agent import NEVER, Agent
 from lifesigns.core.beliefs import Beliefs
 from lifesigns.core.canary import Canary
@@ -107,7 +106,6 @@ class Engine:
         self._book = self._context.book
         self._canary = Canary(self._context)
         self._due = DueRunner(self._context, self._watching)
-        self._adoption = Adoption(self._context, self._watching)
         self._now = self.beliefs.at
         self._look_at = -NEVER
         """When to look next; a new engine looks at once, to learn what time it is."""
@@ -259,40 +257,12 @@ class Engine:
         if now > beliefs.at:
             beliefs.awareness.resume(beliefs.at, now, engine._context.limits)
             beliefs.awareness.lost_paths.clear()  # The hub has not looked at any path yet.
-            engine._watching.forget_questions(beliefs.agents.values())
+            engine._watching.forget_questions()
         engine._now = now
         engine._rearm_everything()
         engine._tick_at = now + engine._context.limits.tick_every
         engine._look_again()
         return engine
-
-    def recall(self, part: Beliefs) -> None:
-        """Take in more of the beliefs that this engine is restored from, before the first call: a large fleet in turns."""
-        if self._now > part.at:
-            self._watching.forget_questions(part.agents.values())
-        self._adoption.recall(part)
-        self._rearm(timed(part), part.agents.values())
-        self._look_again()
-
-    # --- one of several engines -----------------------------------------------------------------------
-
-    def adopt(self, part: Beliefs, now: float, *, epoch: int = 0, handed_over: bool = False) -> None:
-        """Take in agents of another engine, as it believed in them at `part.at`. `handed_over`: it says also what it last
-        heard of each; else their silence starts anew. Orders have this epoch from now on, if it is higher: the agents have
-        heard the other engine's. What this leads to comes with the next call."""
-        if now >= self._look_at:
-            self._grow_older(now)
-        self._now = now = max(now, self._now)
-        self._outbox.epoch = max(epoch, self._outbox.epoch)
-        things = self._adoption.take_in(part, now, handed_over=handed_over)
-        self._rearm(things, part.agents.values())
-        if self._tick_at == NEVER and self._agents:
-            self._tick_at = now + self._context.limits.tick_every
-        self._look_again()
-
-    def release(self, agent_ids: Collection[str]) -> None:
-        """Forget agents that another engine takes in. Store them before: nothing of them is stored after this."""
-        self._adoption.let_go(agent_ids)
 
     # --- hearing --------------------------------------------------------------------------------------
 
@@ -349,7 +319,6 @@ class Engine:
 
     def _run_due(self, now: float) -> None:
         self._settled_at = self._awareness.settled_at
-        self._context.fleet.check_adopted(now, self._outbox)
         while (due := self._deadlines.pop(now, self._later)) is not None:
             at, item = due
             try:
@@ -397,11 +366,17 @@ class Engine:
         """After a restore: look policies up again, keep the deadlines as they were."""
         due_at = self.beliefs.canary_due_at
         self._canary.start(self._now if due_at == NEVER else due_at)
-        self._rearm(timed(self.beliefs), self._agents.values())
-
-    def _rearm(self, things: Sequence[HasDeadline], agents: Iterable[Agent]) -> None:
-        armed = [(item, item.armed_at) for item in things]
-        for agent in agents:
+        timed: tuple[HasDeadline, ...] = (
+            *self._agents.values(),
+            *self.beliefs.lineages.values(),
+            *self.beliefs.claims.values(),
+            *self.beliefs.messages.values(),
+            *self.beliefs.tasks.values(),
+            *self.beliefs.moves.offers.values(),
+            *(side_order for mine in self.beliefs.side_orders.values() for side_order in mine.values()),
+        )
+        armed = [(item, item.armed_at) for item in timed]
+        for agent in self._agents.values():
             agent.policy_no = FIRST
             agent.role = self._book.role_of(agent.id, agent.role)
             self._context.look_up_policy(agent, self._now)  # This may arm its claims.

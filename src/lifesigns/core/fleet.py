@@ -80,8 +80,6 @@ class Fleet:
         agents = {} if agents is None else agents
         self._source_counts: dict[str, SourceCounts] = {}
         """By group."""
-        self._unchecked: dict[str, None] = {}
-        """Groups that adopted agents are in."""
         for agent, members, unwell in _counted_alike(agents.values()):
             self._speak_up(agent, members, unwell)
         self._hosts = LateHosts(policy, self.state.late, self.state.witnesses, agents)
@@ -110,50 +108,19 @@ class Fleet:
 
     def join_all(self, agents: Collection[Agent]) -> None:
         """As `join` for each; of a large fleet in a tenth of the time."""
-        for source, count in Counter(agent.source for agent in agents).items():
-            self.state.sources[source] = self.state.sources.get(source, 0) + count
+        sources = Counter(agent.source for agent in agents)
+        self.state.sources = dict(Counter(self.state.sources) + sources)
         for agent, members, unwell in _counted_alike(agents):
             self._shift(agent, members, unwell)
         for agent in agents:
             if agent.host:
                 self._hosts.call_witness(agent)
-            if agent.past.lost_with:
-                group = self.state.groups.setdefault(agent.past.lost_with, Group())
-                group.lost_by[agent.source] = group.lost_by.get(agent.source, 0) + 1
-
-    def adopt(self, agents: Mapping[str, Agent], theirs: FleetState) -> None:
-        """These agents, which joined, come from another engine. The next look brakes their groups, if need be."""
-        self._pace.take_in(act for act in theirs.acts if act.agent_id in agents)
-        for agent in agents.values():
-            self._unchecked.update(dict.fromkeys(groups_of(agent)))
-            if (name := agent.past.lost_with) and not _is_settled(theirs.groups.get(name), agent.source):
-                self.state.groups[name].deserted_by[agent.source] = None
-
-    def check_adopted(self, now: float, outbox: Outbox) -> None:
-        """Brake the groups of agents that came, if too many of them are unwell."""
-        while self._unchecked:
-            self._check_brake(self._unchecked.popitem()[0], now, outbox)
-
-    def let_go(self, agents: Iterable[Agent]) -> None:
-        """Agents go to another engine. That brakes and releases nothing."""
-        for agent in agents:
-            self._leave_source(agent)
-            self._count(agent, -1)
-            self._hosts.forget(agent)
-            group = self.state.groups.get(agent.past.lost_with)
-            if group is not None:
-                _find(agent, group)
-                if _is_empty(group):
-                    del self.state.groups[agent.past.lost_with]
-
-    def _leave_source(self, agent: Agent) -> None:
-        self.state.sources[agent.source] -= 1
-        if not self.state.sources[agent.source]:
-            del self.state.sources[agent.source]
 
     def leave(self, agent: Agent, at: float, outbox: Outbox) -> None:
         """Remove an agent that the engine forgets."""
-        self._leave_source(agent)
+        self.state.sources[agent.source] -= 1
+        if not self.state.sources[agent.source]:
+            del self.state.sources[agent.source]
         self._count(agent, -1)
         self._hosts.dismiss_witness(agent)
         self._forgive(agent)
@@ -221,12 +188,17 @@ class Fleet:
             return
         group, source = self.state.groups.get(agent.past.lost_with), agent.source
         if group is not None:
+            group.lost_by[source] = group.lost_by.get(source, 0) - 1
             if agent.alive and group.deserted_by:
                 group.deserted_by.pop(source, None)
                 group.back[source] = None
                 if len(group.back) >= CORROBORATED:
                     group.deserted_by.clear()
-            _find(agent, group)
+            if group.lost_by[source] <= 0:
+                del group.lost_by[source]
+                group.deserted_by.pop(source, None)
+            if not group.deserted_by:
+                group.back.clear()
             if _is_empty(group):
                 del self.state.groups[agent.past.lost_with]
         agent.past = replace(agent.past, lost_with="")
@@ -386,22 +358,6 @@ def _counted_alike(agents: Iterable[Agent]) -> Iterator[tuple[Agent, int, int]]:
 
 def _is_empty(group: Group) -> bool:
     return not group.members and not group.braked and not group.lost
-
-
-def _is_settled(group: Group | None, source: str) -> bool:
-    """Whether agents of this source that were lost under the brake of a group may be acted on."""
-    return group is not None and not group.braked and source not in group.deserted_by
-
-
-def _find(agent: Agent, group: Group) -> None:
-    """An agent that was lost under the brake of this group no longer is."""
-    source = agent.source
-    group.lost_by[source] = group.lost_by.get(source, 0) - 1
-    if group.lost_by[source] <= 0:
-        del group.lost_by[source]
-        group.deserted_by.pop(source, None)
-    if not group.deserted_by:
-        group.back.clear()
 
 
 def _lose_under_brake(agent: Agent, name: str, group: Group) -> None:

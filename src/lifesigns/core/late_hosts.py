@@ -35,15 +35,15 @@ class LateAgents:
     by_source: dict[str, int] = field(default_factory=dict)
 
     def note(self, agent: Agent, at: float) -> None:
-        self.drop(agent.id)
+        self._drop(agent.id)
         self.suspected[agent.id] = (at, agent.source)
         self.by_source[agent.source] = self.by_source.get(agent.source, 0) + 1
 
     def forget_before(self, at: float) -> None:
         while self.suspected and self.suspected[oldest := next(iter(self.suspected))][0] < at:
-            self.drop(oldest)
+            self._drop(oldest)
 
-    def drop(self, agent_id: str) -> None:
+    def _drop(self, agent_id: str) -> None:
         known = self.suspected.pop(agent_id, None)
         if known is not None:
             self.by_source[known[1]] -= 1
@@ -75,15 +75,6 @@ class LateHosts:
         if agent.host:
             self._late.setdefault(agent.host, LateAgents()).note(agent, at)
             self._late_on(agent.host, at)
-
-    def forget(self, agent: Agent) -> None:
-        """An agent that is of another engine now."""
-        self.dismiss_witness(agent)
-        late = self._late.get(agent.host or "")
-        if late is not None:
-            late.drop(agent.id)
-            if not late.suspected:
-                del self._late[agent.host or ""]
 
     def is_late(self, agent: Agent, source_counts: SourceCounts, at: float) -> bool:
         """Whether so many agents of its host were late just now that the host is the cause."""

@@ -51,11 +51,11 @@ class OpenMessages:
         self._by_sender: dict[str, dict[str, None]] = {}
         self._done: dict[str, dict[str, None]] = {}
         for message in messages.values():
-            self.note(message)
+            self._note(message)
 
     def add(self, message: PendingMessage) -> None:
         self._messages[message.id] = message
-        self.note(message)
+        self._note(message)
 
     def remove(self, message: PendingMessage) -> None:
         del self._messages[message.id]
@@ -68,21 +68,17 @@ class OpenMessages:
     def done_with(self, message: PendingMessage) -> None:
         """We act on it no more."""
         message.watched = False
-        self.note(message)
+        self._note(message)
 
     def of(self, sender: str) -> list[PendingMessage]:
         return [self._messages[one] for one in self._by_sender.get(sender, ())]
-
-    def count(self, sender: str) -> int:
-        return len(self._by_sender.get(sender, ()))
 
     def first_done(self, sender: str) -> PendingMessage | None:
         """The one that this sender could do without first."""
         done = next(iter(self._done.get(sender, ())), None)
         return None if done is None else self._messages[done]
 
-    def note(self, message: PendingMessage) -> None:
-        """A message that is among all."""
+    def _note(self, message: PendingMessage) -> None:
         self._by_sender.setdefault(message.sender, {})[message.id] = None
         if not message.watched:
             self._done.setdefault(message.sender, {})[message.id] = None

@@ -6,7 +6,6 @@ the acts that one source needs delay no other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lifesigns.core.agent import Agent
@@ -34,11 +33,6 @@ class Pace:
     def acted(self, agent: Agent, rung: Rung, now: float) -> None:
         """Note an automatic act."""
         self._acts.append(Act(now, rung, agent.id, agent.source))
-
-    def take_in(self, acts: Iterable[Act]) -> None:
-        """Acts of another engine on agents that are of this one now."""
-        self._acts += acts
-        self._acts.sort(key=lambda act: act.at)
 
     def hold(self, agent: Agent, rung: Rung, own: int, sources: int, now: float) -> tuple[str, float] | None:
         """Why this agent has to wait and until when, or None. `own`: members of its source; `sources`: the other ones."""

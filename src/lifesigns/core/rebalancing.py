@@ -216,12 +216,6 @@ class Rebalancing:
         if offer is not None:
             offer.armed_at = NEVER
 
-    def let_go(self, agent_ids: Collection[str]) -> None:
-        """These agents are of another engine now: their free tasks are free, as after a restart."""
-        for offer in list(self._state.offers.values()):
-            if offer.agent_id in agent_ids or offer.to in agent_ids:
-                self.closed(offer.task_id)
-
     # --- parts ------------------------------------------------------------------------------------------
 
     def _goes_on(self, offer: Offer) -> bool:

@@ -7,7 +7,7 @@ answering a question that had not left yet.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from lifesigns.core import second_opinion
@@ -299,9 +299,9 @@ class Watching:
             answer_within=answer_within,
         )
 
-    def forget_questions(self, agents: Iterable[Agent]) -> None:
+    def forget_questions(self) -> None:
         """The hub that asked is gone, and nobody will answer this one: ask again. What was answered still counts."""
-        for agent in agents:
+        for agent in self._context.beliefs.agents.values():
             if agent.suspicion is not None:
                 agent.suspicion.zones = None
             if agent.case is not None:

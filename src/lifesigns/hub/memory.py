@@ -7,11 +7,8 @@ once. The engine says which beliefs changed (`core/changed_keys.py`), and those 
 from __future__ import annotations
 
 import dataclasses
-import sys
-from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -88,9 +85,8 @@ def _changed(changes: ChangedKeys, beliefs: Beliefs) -> Iterator[Belief]:
             yield Belief(AGENT, agent_id, None)
         else:
             yield Belief(AGENT, agent_id, _encode(_agent_record(beliefs, agent)))
-    for task_id in changes.claims:
-        yield _row(CLAIM, task_id, beliefs.claims)
     for task_id in changes.tasks:
+        yield _row(CLAIM, task_id, beliefs.claims)
         yield _row(TASK, task_id, beliefs.tasks)
     for message_id in changes.messages:
         yield _row(MESSAGE, message_id, beliefs.messages)
@@ -111,7 +107,7 @@ class Recall:
 
     An unreadable row is left out, and noted with the reason: a hub that forgets one agent loses less than one that does
     not start. Without the hub's own row, order ids and fencing tokens would begin anew and agents would accept old ones;
-    so then `itself` raises `AdapterError`.
+    so then `beliefs` raises `AdapterError`.
     """
 
     def __init__(self) -> None:
@@ -159,65 +155,49 @@ class Recall:
             for name in [name for name in rows if name not in keys]:
                 del rows[name]
 
-    def itself(self) -> Beliefs:
-        """What the engine believes of itself and the fleet, without any agent. The engine changes it in place: make it once."""
+    def beliefs(self) -> Beliefs:
+        """All of them. The engine changes them in place: make them once."""
         if (error := self._unreadable.get((HUB, ""))) is not None:
             raise AdapterError(
                 f"the store is damaged: its row of the hub itself (kind {HUB!r}) cannot be read: {error}. "
                 "Restore a backup (docs/runbooks/restore.md), or move the store away and start anew",
                 transient=False,
             )
-        beliefs = Beliefs()
-        for me in self._records[HUB].values():
+        beliefs, records = Beliefs(), self._records
+        beliefs.claims, beliefs.messages = dict(records[CLAIM]), dict(records[MESSAGE])
+        beliefs.tasks = dict(records[TASK])
+        for me in records[HUB].values():
             _recall_self(beliefs, me)
-        _forget_counts(beliefs)
+        for agent_id, record in records[AGENT].items():
+            _recall_agent(beliefs, agent_id, record)
+        _recount(beliefs)
         return beliefs
-
-    def parts(self, at: float, size: int) -> Iterator[Beliefs]:
-        """Everything else, as it was then, so many agents at a time. What belongs to agents comes before them."""
-        records = self._records
-        for kind, table in ((CLAIM, "claims"), (MESSAGE, "messages"), (TASK, "tasks")):
-            for some in _pieces(records[kind], size):
-                part = Beliefs(at)
-                getattr(part, table).update(some)
-                yield part
-        for some in _pieces(records[AGENT], size):
-            part = Beliefs(at)
-            for agent_id, record in some:
-                _recall_agent(part, agent_id, record)
-            yield part
 
 
 def recalled(rows: Iterable[Belief]) -> Beliefs:
-    """The beliefs of the last commit, all at once."""
+    """The beliefs of the last commit."""
     recall = Recall()
     recall.take(rows)
-    beliefs = recall.itself()
-    for part in recall.parts(beliefs.at, sys.maxsize):
-        beliefs.add(part)
-    Fleet(FleetPolicy(), beliefs.fleet).join_all(beliefs.agents.values())
-    sent = Counter(message.sender for message in beliefs.messages.values())
-    for agent in beliefs.agents.values():
-        agent.messages = sent[agent.id]
-    return beliefs
+    return recall.beliefs()
 
 
-def _pieces(records: Mapping[str, Any], size: int) -> Iterator[list[tuple[str, Any]]]:
-    items = iter(records.items())
-    while piece := list(islice(items, size)):
-        yield piece
-
-
-def _forget_counts(beliefs: Beliefs) -> None:
-    """They are counted again. A change without an event (a beat from another host, the end of a message) may have been lost
-    in a crash before its row was stored."""
+def _recount(beliefs: Beliefs) -> None:
+    """Count again. A change without an event (a beat from another host, the end of a message) may have been lost in a
+    crash before its row was stored."""
     state = beliefs.fleet
     state.sources = {}
     state.groups = {
-        name: dataclasses.replace(group, members=0, unwell=0, lost_by={})
+        name: dataclasses.replace(group, members=0, unwell=0)
         for name, group in state.groups.items()
         if group.braked or group.deserted_by or group.released_until > beliefs.at
     }
+    fleet = Fleet(FleetPolicy(), state)
+    for agent in beliefs.agents.values():
+        agent.messages = 0
+    fleet.join_all(beliefs.agents.values())
+    for message in beliefs.messages.values():
+        if (sender := beliefs.agents.get(message.sender)) is not None:
+            sender.messages += 1
 
 
 def _agent_record(beliefs: Beliefs, agent: Agent) -> AgentRecord:

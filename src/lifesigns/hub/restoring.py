@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import logging
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
@@ -36,7 +35,7 @@ def restore_engine(
     """The engine as the last hub left it, from the rows that were read before and those of `remembered`; and a sentence
     about unreadable rows, empty if there are none."""
     recall.take(remembered.beliefs)
-    beliefs = recall.itself()
+    beliefs = recall.beliefs()
     if clock() < beliefs.at:
         step = clock.go_on_from(beliefs.at + A_MOMENT)
         log.warning(
@@ -46,10 +45,7 @@ def restore_engine(
         )
     now = clock()
     beliefs.at = beliefs.at or now  # The very first hub has not been away.
-    at = beliefs.at
     engine = Engine.restore(beliefs, now, policies, fleet, epoch=remembered.epoch, changes=changes)
-    for part in recall.parts(at, sys.maxsize):
-        engine.recall(part)
     return engine, _log_unreadable(recall.unreadable)
 
 

@@ -36,17 +36,14 @@ class Migration(Struct, frozen=True):
 @cache
 def queries(dialect: Dialect) -> Mapping[str, str]:
     """The queries of `sqlite` or `postgres` by name."""
+    text = "".join(
+        (_HERE / "queries" / f"{name}.sql").read_text(encoding="utf-8") for name in ("common", dialect)
+    )
+    _, *parts = _named.split(text)
     return {
-        name: in_words_of(dialect, sql)
-        for file in ("common", dialect)
-        for name, sql in named_queries(file).items()
+        name: in_words_of(dialect, sql.strip().removesuffix(";"))
+        for name, sql in zip(parts[::2], parts[1::2], strict=True)
     }
-
-
-def named_queries(file: str) -> Mapping[str, str]:
-    """The queries of a file by name, as they stand there."""
-    _, *parts = _named.split((_HERE / "queries" / f"{file}.sql").read_text(encoding="utf-8"))
-    return {name: sql.strip().removesuffix(";") for name, sql in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def in_words_of(dialect: Dialect, sql: str) -> str:

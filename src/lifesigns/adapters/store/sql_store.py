@@ -181,10 +181,6 @@ class SqlStore(ABC):
         """Run this in one transaction, without taking over."""
         return await self._write(script)
 
-    async def transact_beside(self, script: Script[_T]) -> _T:
-        """The same, but never behind a long commit."""
-        return await self._write_beside(script)
-
     async def open(self, *, epoch_min: int = 0, beliefs: bool = True) -> StoredState:
         """Create or migrate the tables, and take over."""
         stored = await self._write(self._take_over(epoch_min, beliefs), loads=True)

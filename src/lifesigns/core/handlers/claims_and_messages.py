@@ -80,6 +80,7 @@ class ClaimAndMessageHandlers:
 
     def _close_task(self, agent: Agent, task_id: str, reason: str, now: float) -> None:
         context = self._context
+        context.changes.tasks[task_id] = None
         context.rebalancing.closed(task_id)
         task = context.beliefs.tasks.get(task_id)
         if task is not None and task.agent_id == agent.id:
@@ -121,7 +122,7 @@ class ClaimAndMessageHandlers:
             )
             context.quotas.take(Quota.CLAIMS, agent.source)
             claims[signal.task_id] = claim
-            context.changes.claims[signal.task_id] = None
+            context.changes.tasks[signal.task_id] = None
             agent.claims = (*agent.claims, signal.task_id)
             context.deadlines.arm(claim, context.claims.due_at(claim, agent, context.policy(agent).claim))
         context.claims.granted(claim, now)
