@@ -27,7 +27,7 @@ from lifesigns.config.schema import (
     read_value,
     readers_of,
 )
-from lifesigns.config.values import BusSettings, DeadManSettings, Listen
+from lifesigns.config.values import BusSettings, DeadManSettings, HubsSettings, Listen
 
 PREFIX: Final = "LIFESIGNS_"
 SCHEMA: Final[Schema] = {
@@ -42,6 +42,7 @@ SCHEMA: Final[Schema] = {
     },
     "listen": {SHORT: readers.listen, **keys(Listen)},
     "zone": readers.zone,
+    "hubs": keys(HubsSettings),
 }
 """The part of the schema that can also be set outside the file."""
 LISTEN_FLAGS: Final[Mapping[str, str]] = {
@@ -73,6 +74,7 @@ def environment(environ: Mapping[str, str], errors: ErrorCollector) -> Iterator[
                 PREFIX + "FLEET",
                 PREFIX + "LISTEN__",
                 PREFIX + "BUS__",
+                PREFIX + "HUBS__",
                 PREFIX + "DEAD_MAN_SWITCH__",
             )
         ):

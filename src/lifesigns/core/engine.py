@@ -205,6 +205,11 @@ class Engine:
         """The host we run on: while we are awake, it is neither asleep nor cut off from us."""
         self._context.host = host
 
+    def judges_a_part(self) -> None:
+        """Other engines judge the rest of the fleet, and what they see is not known here: so nobody is ended or started anew
+        unasked, and silence on a host is taken for the host's own."""
+        self._context.fleet.sees_all = False
+
     def has_zones(self, others: Iterable[str]) -> None:
         """The zones beside our own that have a hub, or had one that was neither stopped nor forgotten. Until the hub names
         some, nobody is asked for a second opinion."""

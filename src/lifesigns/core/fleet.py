@@ -65,6 +65,8 @@ class FleetState:
     """By host: some of its living agents. Not stored: derived from the agents."""
 
 
+NOT_ALL_SEEN: Final = "several hubs judge, and none sees how many agents are unwell at once: a person decides about ends and new lives"
+
 RELEASED_FOR: Final = 60 * MINUTE
 """How long a person's decision keeps the brake of a group off."""
 
@@ -84,6 +86,8 @@ class Fleet:
             self._speak_up(agent, members, unwell)
         self._hosts = LateHosts(policy, self.state.late, self.state.witnesses, agents)
         self._pace = Pace(policy, self.state.acts)
+        self.sees_all = True
+        """Whether all agents are here: else other engines know how the rest of each group is, and this one is careful."""
 
     @property
     def size(self) -> int:
@@ -222,6 +226,10 @@ class Fleet:
         """Whether so many agents of its host were late just now that the host is the cause: starved, or cut off."""
         return self._hosts.is_late(agent, self._sources_in(f"host {agent.host}"), at)
 
+    def may_be_late_together(self, agent: Agent) -> bool:
+        """Whether its host could be late without our knowing: other agents on it are judged by other engines."""
+        return not self.sees_all and bool(agent.host)
+
     def host_is_silent(self, agent: Agent, since: float) -> bool:
         """Whether no other agent on its host was heard since then."""
         return self._hosts.is_silent(agent, since)
@@ -230,6 +238,8 @@ class Fleet:
 
     def hold(self, agent: Agent, rung: Rung, now: float) -> tuple[str, float] | None:
         """Why this agent cannot be acted on now and when to ask again, or None."""
+        if not self.sees_all and rung in (Rung.TERMINATE, Rung.RESPAWN):
+            return NOT_ALL_SEEN, now + MINUTE
         for name, group in self._groups(agent):
             braked = self._is_braked(name, agent.source)
             if braked and agent.health is Health.DISCONNECTED:

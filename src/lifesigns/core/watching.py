@@ -356,7 +356,8 @@ class Watching:
             # Our canary is out too: it comes back and vouches for the link, or we are soon blind.
             suspicion.waited_from, suspicion.wait = at, policy.silence.ping_wait
             return
-        if not suspicion.held and self._context.fleet.late_together(agent, at):
+        fleet = self._context.fleet
+        if not suspicion.held and (fleet.late_together(agent, at) or fleet.may_be_late_together(agent)):
             suspicion.held = True
             suspicion.waited_from, suspicion.wait = at, max(HELD_FOR_MIN, policy.silence.timeout)
             return

@@ -112,11 +112,15 @@ class Service:
         reorder_for: float = REORDER_FOR,
         hub_caller: HubCaller | None = None,
         clock: Clock | None = None,
+        slot: int | None = None,
+        access: Access | None = None,
     ) -> None:
         self.clock = steady_clock(clock)
         self.store = store
         self.feed = Feed()
-        self.access = Access(store, session_for)
+        self.access = access or Access(store, session_for)
+        self._shares_access = access is not None
+        """Whoever gave it reads the tokens, for the hubs of all slots."""
         self._state = state
         self._name = f"{os.getpid()}-{os.urandom(4).hex()}"
         self._policies = policies or PolicyBook()
@@ -132,6 +136,7 @@ class Service:
                 None if state is None or signer is None else SealFile(state),
                 self.witnesses,
             ),
+            slot=slot,
         )
         self.notifier = Notifier(
             rules or Rules({}),
@@ -330,6 +335,8 @@ class Service:
     async def open_access(self) -> None:
         """Read the tokens, and make sure that there is one for the administrator. Before the hub takes over, or stands
         by: a hub without the key of the tokens in this store must not depose one that has it."""
+        if self._shares_access:
+            return
         if self._state is None:
             await self.access.tokens.load()
         else:
@@ -368,7 +375,8 @@ class Service:
         self.witnesses.start()
         self._begin("housekeeping", self.housekeeping.run())
         self._begin("forgetting", self.housekeeping.run_hourly())
-        self._begin("tokens", self.access.run(self.clock))
+        if not self._shares_access:
+            self._begin("tokens", self.access.run(self.clock))
         self._begin("token watch", self.token_watch.run())
         self._begin("audit", self.hub.audit.run(self.hub.committer, self.clock, self.hub.announce))
         if self.dead_man_pings is not None:

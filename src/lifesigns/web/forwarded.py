@@ -25,6 +25,9 @@ FORWARDED: Final = b"lifesigns-forwarded"
 CHALLENGE: Final = b"lifesigns-challenge"
 PROOF: Final = b"lifesigns-proof"
 CHALLENGE_MAX: Final = 64
+SLOT: Final = b"lifesigns-slot"
+"""Names the slot whose hub is meant, in a process that has one for each. It gives no right, and needs no proof: whatever an
+agent of another slot says there is not heard."""
 
 BEATS_OF_HUB: Final = "/beats-of-hub"
 """Where a hub that stands by brings the single beats of many clients. For hubs alone."""

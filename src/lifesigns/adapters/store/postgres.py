@@ -16,12 +16,12 @@ from asyncpg import DivisionByZeroError
 
 from lifesigns.adapters.store.ledger import Ledger, check_events, next_ledger
 from lifesigns.adapters.store.postgres_commit import commit_statement
-from lifesigns.adapters.store.postgres_line import Connection, PostgresLine, migrate_once
+from lifesigns.adapters.store.postgres_line import SCHEMA, Connection, PostgresLine, migrate_once
 from lifesigns.adapters.store.rows import Row, hub_of
 from lifesigns.adapters.store.sql import migrations
 from lifesigns.adapters.store.sql_store import BELIEFS_AT_ONCE, Batch, Script, ScriptRun, SqlStore, Statement
 from lifesigns.errors import AdapterError
-from lifesigns.ports import Commit, HubRow, StoredState
+from lifesigns.ports import Commit, HubRow, Store, StoredState, StoredToken
 
 ANSWER_FOR: Final = 10.0
 """Seconds for one transaction, with connecting: enough for the largest commit on a busy server."""
@@ -41,11 +41,14 @@ _T = TypeVar("_T")
 class PostgresStore(SqlStore):
     """Keeps everything in the schema `lifesigns` of a PostgreSQL database."""
 
+    schema = SCHEMA
+
     def __init__(self, url: str, *, answer_for: float = ANSWER_FOR) -> None:
-        self._writing = PostgresLine(url, answer_for=answer_for)
+        self._writing = self._making_on = PostgresLine(url, answer_for=answer_for)
         self._reading = PostgresLine(url, answer_for=answer_for)
         self._beside = PostgresLine(url, answer_for=BESIDE_FOR)
         super().__init__(self._writing.name, "postgres")
+        self._url = url
         self._making = asyncio.Lock()
         self._made = False
 
@@ -101,6 +104,10 @@ class PostgresStore(SqlStore):
             with suppress(AdapterError):  # Perhaps they are not ours to end; then they are waited for.
                 await self._write_beside(self._change("end_blockers", (pid,)))
 
+    def of_slot(self, slot: int) -> Store:
+        """The store of one slot of agents, which has the tokens of this one. Close it before this one."""
+        return SlotStore(self, self._url, slot)
+
     async def _disconnect(self) -> None:
         await self._beside.close()
         await self._reading.close()
@@ -141,17 +148,48 @@ class PostgresStore(SqlStore):
     ) -> _T:
         self._refuse_if_closed()
         await self._make()
-        return await line.use(work, within=within, one_statement=one_statement)
+        return await line.use(work, within=within, one_statement=one_statement, schema=self.schema)
 
     async def _make(self) -> None:
         if self._made:
             return
         async with self._making:
             while not self._made:
-                self._made = not await self._writing.use(
-                    lambda connection: migrate_once(connection, self._name, migrations("postgres")),
+                self._made = not await self._making_on.use(
+                    lambda connection: migrate_once(
+                        connection, self._name, migrations("postgres"), self.schema
+                    ),
                     within=LOAD_FOR,
+                    schema=self.schema,
                 )
+
+
+class SlotStore(PostgresStore):
+    """Keeps everything of one slot of agents in a schema of its own, but for the tokens: people and agents have them for
+    all slots. It writes by a connection of its own, once it takes over, and reads by that of the whole store: a server has
+    connections for some hundred clients, and each hub has all slots."""
+
+    def __init__(self, whole: PostgresStore, url: str, slot: int) -> None:
+        super().__init__(url)
+        self.schema = f"{SCHEMA}_slot_{slot}"
+        self._name = f"{self._name} (slot {slot})"
+        self._whole = whole
+        self._making_on, self._reading, self._beside = whole._writing, whole._reading, whole._beside
+
+    async def tokens(self) -> Sequence[StoredToken]:
+        """Those of the whole store."""
+        return await self._whole.tokens()
+
+    async def keep_token(self, token: StoredToken) -> None:
+        """In the whole store."""
+        await self._whole.keep_token(token)
+
+    async def drop_token(self, token_id: str) -> bool:
+        """In the whole store."""
+        return await self._whole.drop_token(token_id)
+
+    async def _disconnect(self) -> None:
+        await self._writing.close()
 
 
 async def _run(script: Script[_T], connection: Connection) -> _T:
