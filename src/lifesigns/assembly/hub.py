@@ -14,7 +14,7 @@ from lifesigns.assembly.executors import contents_in
 from lifesigns.assembly.links import bus_at
 from lifesigns.assembly.locks import lock_rules_of, tracker_of
 from lifesigns.assembly.witnesses import witnesses_of
-from lifesigns.audit.keys import signer_in
+from lifesigns.audit.keys import KEY, signer_in
 from lifesigns.config.values import Config
 from lifesigns.errors import UsageError
 from lifesigns.hub.access import Access
@@ -44,12 +44,14 @@ def hub_of(config: Config, state: Path, url: str = "", parts: SlotParts | None =
     if config.store and (database := sqlite_path(config.store)) is not None:
         for ending in ("", "-wal", "-shm", "-journal"):
             check(database.with_name(database.name + ending))
+    audit_key = config.audit.key
     if parts is None:
         store = store_at(config.store or default_store(state))
         bus = None if config.bus.url is None else bus_at(config.bus.url)
         own_folder = state
     else:
         store, bus, own_folder = parts.store, parts.bus, slot_folder(state, parts.slot)
+        audit_key = audit_key or state / KEY
     service = Service(
         store,
         bus,
@@ -74,7 +76,7 @@ def hub_of(config: Config, state: Path, url: str = "", parts: SlotParts | None =
             link=url,
         ),
         channels=channels_of(config.channels, os.environ),
-        signer=None if (config.store or "").startswith("memory:") else signer_in(state, config.audit.key),
+        signer=None if (config.store or "").startswith("memory:") else signer_in(own_folder, audit_key),
         witnesses=witnesses_of(config.audit, os.environ),
         contents=contents_in(state, config.checkpoints),
         hub_caller=_hub_caller() if config.zone else None,

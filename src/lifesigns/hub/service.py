@@ -146,6 +146,7 @@ class Service:
             clock=self.clock,
             request_commit=self.hub.committer.request_commit,
             wait_until_stored=self.hub.committer.wait_until_stored,
+            part="" if slot is None else f"slot {slot}",
         )
         self._make_dispatcher(bus, contents)
         self.feed.observe(self.notifier.hear)
@@ -210,7 +211,8 @@ class Service:
         self.token_watch = TokenWatch(self.access, self.hub, self.clock)
         self.housekeeping.watched[HubPart.TOKENS] = self.token_watch.why_refused
         self.housekeeping.watched[HubPart.SPEAKERS] = self.hub.counters.forged.why
-        self.housekeeping.watched[HubPart.TOKEN_ROWS] = self.access.tokens.why_forged
+        if not self.hub.slot:  # What is of all slots is told once, by the hub of the first.
+            self.housekeeping.watched[HubPart.TOKEN_ROWS] = self.access.tokens.why_forged
         self.housekeeping.watched[HubPart.WITNESSES] = self.witnesses.why_behind
 
     def _assign_messenger(self) -> None:
@@ -253,7 +255,8 @@ class Service:
     def join(self, lease: Lease) -> None:
         """Be one of several hubs on the store, and tell people when another one is lost."""
         self.lease, self.copy = lease, BeliefCopy(self.store)
-        self.housekeeping.watched[HubPart.HUBS] = lease.why_lost
+        if not self.hub.slot:
+            self.housekeeping.watched[HubPart.HUBS] = lease.why_lost
         if lease.zone:
             bus = None if self.bus_receiver is None else self.bus_receiver.bus
             self.opinion_giver = OpinionGiver(
@@ -365,7 +368,8 @@ class Service:
             self._row_renewed()
             now, self.copy = self.clock(), None
             self._wait_for_agents()
-            self.troubles.note(HubPart.HUBS, self.lease.why_lost(now), now)
+            if not self.hub.slot:
+                self.troubles.note(HubPart.HUBS, self.lease.why_lost(now), now)
             if self._early_beats is not None:
                 await self._early_beats.pass_on()
         self.engine.clean_up_after(self.executors.cleans_up)

@@ -237,19 +237,18 @@ class FleetSite:
     async def _first_with_orders(self, tasks: Sequence[asyncio.Future[SlotAnswer]]) -> Answer:
         left = set(tasks)
         orders: dict[str, Any] = {}
-        failed: SlotAnswer | None = None
+        failed: list[SlotAnswer] = []
         while left and not orders:
             done, left = await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                one = task.result()
+            for one in (task.result() for task in done):
                 if one.status == 200:
                     orders |= one.json()["orders"]
                 elif one.status not in (0, 503):
                     return self._as_is(one)
                 else:
-                    failed = one
-        if not orders and failed is not None and failed is tasks[-1]:
-            return self._as_is(failed)
+                    failed.append(one)
+        if len(failed) == len(tasks):
+            return self._as_is(failed[0])
         return answer({"orders": orders})
 
     async def _change(self, part: str, scope: Scope, body: bytes) -> Answer:

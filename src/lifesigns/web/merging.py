@@ -49,7 +49,7 @@ def _hub(hubs: Sequence[Json]) -> Json:
         return max((hub[key] for hub in hubs if hub[key] is not None), default=None)
 
     def first_not(key: str, *fine: str) -> str:
-        return next((hub[key] for hub in hubs if hub[key] not in fine), hubs[0][key])
+        return next((str(hub[key]) for hub in hubs if hub[key] not in fine), str(hubs[0][key]))
 
     return {
         **{key: worst(key) for key in ("blind", "score", "truce_until", "look_late_s", "look_late_max_s")},
