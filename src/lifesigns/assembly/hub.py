@@ -56,7 +56,7 @@ def hub_of(config: Config, state: Path, url: str = "", parts: SlotParts | None =
         store,
         bus,
         # What a relay says for agents of several slots would be acknowledged when one of them has it.
-        relays=Relays(config.bus.relays) if parts is None else Relays.REFUSED,
+        relays=Relays(config.bus.relays) if parts is None else Relays.APART,
         verifies=fastest(),
         must_sign=Patterns.of(",".join(config.access.signed)) if config.access.signed else None,
         policies=config.policies,

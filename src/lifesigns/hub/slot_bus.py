@@ -55,7 +55,9 @@ class SharedBus:
             if pattern not in self._subscriptions:
                 self._subscriptions[pattern] = await self.bus.subscribe(pattern, self._passing_on(pattern))
         self._hears.setdefault(pattern, {}).setdefault(slot, {})[hear] = None
-        return SlotSubscription(lambda: self._hears[pattern][slot].pop(hear, None))
+        return SlotSubscription(
+            self._subscriptions[pattern], lambda: self._hears[pattern][slot].pop(hear, None)
+        )
 
     def _passing_on(self, pattern: str) -> Hear:
         hears = self._hears.setdefault(pattern, {})
@@ -73,10 +75,13 @@ class SharedBus:
 class SlotSubscription:
     """One subscription of one slot."""
 
-    dropped = 0
+    def __init__(self, shared: Subscription, end: Callable[[], object]) -> None:
+        self._shared, self._end = shared, end
 
-    def __init__(self, end: Callable[[], object]) -> None:
-        self._end = end
+    @property
+    def dropped(self) -> int:
+        """Of all slots together: nobody knows of which agents those messages were."""
+        return self._shared.dropped
 
     async def end(self) -> None:
         """Deliver nothing more."""

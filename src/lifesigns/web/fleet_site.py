@@ -74,7 +74,8 @@ class _Named(msgspec.Struct):
 
 
 _one: Final = msgspec.json.Decoder(_Named).decode
-_many: Final = msgspec.json.Decoder(list[_Named])
+_lines: Final = msgspec.json.Decoder(_Named).decode_lines
+_many: Final = msgspec.json.Decoder(list[_Named]).decode
 
 
 class FleetSite:
@@ -390,16 +391,10 @@ def _page(values: Mapping[int, dict[str, Any]], limit: int) -> tuple[list[Any], 
 def _slots_in(body: bytes) -> Sequence[int]:
     """The slots of the agents of a delivery; all of them if it is in another form than ours: each hub reads what is its own."""
     try:
-        if body[:1] == b"{":
-            return (slot_of(_one(body).agent_id),)
-        named = _many.decode(body) if body[:1] == b"[" else _many.decode_lines(body)
+        named = _many(body) if body[:1] == b"[" else _lines(body)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return range(SLOTS) if body else (0,)
-    return sorted({slot_of(one.agent_id) for one in _flat(named)}) or (0,)
-
-
-def _flat(named: Any) -> Sequence[_Named]:
-    return [one for part in named for one in (part if isinstance(part, list) else (part,))]
+    return sorted({slot_of(one.agent_id) for one in named}) or (0,)
 
 
 def _alert_of_slot(scope: Scope) -> tuple[Scope, int | None]:

@@ -21,7 +21,8 @@ from lifesigns.adapters.store.rows import Row, hub_of
 from lifesigns.adapters.store.sql import migrations
 from lifesigns.adapters.store.sql_store import BELIEFS_AT_ONCE, Batch, Script, ScriptRun, SqlStore, Statement
 from lifesigns.errors import AdapterError
-from lifesigns.ports import Commit, HubRow, Store, StoredState, StoredToken
+from lifesigns.ports import Commit, HubRow, StoredState, StoredToken
+from lifesigns.ports.store import BeliefMark
 
 ANSWER_FOR: Final = 10.0
 """Seconds for one transaction, with connecting: enough for the largest commit on a busy server."""
@@ -46,9 +47,12 @@ class PostgresStore(SqlStore):
     def __init__(self, url: str, *, answer_for: float = ANSWER_FOR) -> None:
         self._writing = self._making_on = PostgresLine(url, answer_for=answer_for)
         self._reading = PostgresLine(url, answer_for=answer_for)
+        self._copying = self._reading
+        """For what a hub reads to take over."""
         self._beside = PostgresLine(url, answer_for=BESIDE_FOR)
         super().__init__(self._writing.name, "postgres")
         self._url = url
+        self._copying_slots = PostgresLine(url, answer_for=answer_for)
         self._making = asyncio.Lock()
         self._made = False
 
@@ -104,12 +108,13 @@ class PostgresStore(SqlStore):
             with suppress(AdapterError):  # Perhaps they are not ours to end; then they are waited for.
                 await self._write_beside(self._change("end_blockers", (pid,)))
 
-    def of_slot(self, slot: int) -> Store:
+    def of_slot(self, slot: int) -> SlotStore:
         """The store of one slot of agents, which has the tokens of this one. Close it before this one."""
         return SlotStore(self, self._url, slot)
 
     async def _disconnect(self) -> None:
         await self._beside.close()
+        await self._copying_slots.close()
         await self._reading.close()
         await self._writing.close()
 
@@ -136,7 +141,7 @@ class PostgresStore(SqlStore):
             while rows := await cursor.fetch(BELIEFS_AT_ONCE):
                 await take([tuple(row) for row in rows])
 
-        await self._use(self._reading, pass_on, within=STREAM_FOR)
+        await self._use(self._copying, pass_on, within=STREAM_FOR)
 
     async def _use(
         self,
@@ -175,6 +180,15 @@ class SlotStore(PostgresStore):
         self._name = f"{self._name} (slot {slot})"
         self._whole = whole
         self._making_on, self._reading, self._beside = whole._writing, whole._reading, whole._beside
+        self._copying = whole._copying_slots  # Nobody's long look at the past delays a takeover.
+
+    async def belief_mark(self) -> BeliefMark:
+        """The mark of this moment."""
+        sql = self._sql["belief_mark"]
+        ((server, commit, position, count),) = await self._use(
+            self._copying, lambda connection: _fetch(connection, sql, ()), one_statement=True
+        )
+        return BeliefMark(server, commit, position, count)
 
     async def tokens(self) -> Sequence[StoredToken]:
         """Those of the whole store."""
