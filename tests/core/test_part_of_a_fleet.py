@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from lifesigns.core.effects import Escalate, Flip, Intervention, Respawn, Stage, Terminate
@@ -28,7 +30,7 @@ def convicted_at(watch: Watch) -> float:
     return flip.at
 
 
-def silent(watch: Watch, **fields: str) -> Watch:
+def silent(watch: Watch, **fields: Any) -> Watch:
     """One agent falls silent beside others that beat."""
     watch.beat("a", **fields)
     watch.beat("b", host="elsewhere")

@@ -7,14 +7,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from lifesigns.adapters.store.postgres import PostgresStore
+from lifesigns.adapters.store.postgres import PostgresStore, SlotStore
 from lifesigns.errors import AdapterError, Deposed, UsageError
 from lifesigns.hub.slots import divide
-from lifesigns.ports import Belief, Commit, Event, Store, StoredToken
+from lifesigns.ports import Belief, Commit, Event, StoredToken
 
 
 @asynccontextmanager
-async def opened(url: str, *slots: int) -> AsyncIterator[tuple[PostgresStore, list[Store]]]:
+async def opened(url: str, *slots: int) -> AsyncIterator[tuple[PostgresStore, list[SlotStore]]]:
     whole = PostgresStore(url)
     stores = [whole.of_slot(slot) for slot in slots]
     try:
