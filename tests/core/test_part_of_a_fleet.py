@@ -21,7 +21,7 @@ POLICY = profile("swift")
 def a_part(policy: Policy | None = POLICY, *, alone: bool = False) -> Watch:
     watch = Watch(policy, fleet=FleetPolicy(canary_every=0, acted_share=1.0))
     if not alone:
-        watch.engine.judges_a_part()
+        watch.engine.judges_a_part(1 / 8)
     return watch
 
 

@@ -10,9 +10,9 @@ from lifesigns.adapters.store.memory import MemoryStore
 from lifesigns.hub import lease as leases
 from lifesigns.hub import slot_lease
 from lifesigns.hub.slot_lease import Moves, SlotLease
-from lifesigns.hub.slots import weight
+from lifesigns.hub.slots import ranked
 
-NAMES = sorted(("one", "two", "three"), key=lambda name: weight(name, 0), reverse=True)
+NAMES = ranked(0, ("one", "two", "three"))
 """The first one is the one for slot 0."""
 
 

@@ -270,11 +270,12 @@ class Lease:
 
     async def _renew(self) -> None:
         began_at = asyncio.get_running_loop().time()
-        self.rows = await self._renew_row()
+        rows = await self._renew_row()
         if self._drains is not None:
             await self._store.drain(self.name, drained=self._drains)
             self._drains = None
-            self.rows = await self._renew_row()
+            rows = await self._renew_row()
+        self.rows = rows
         now, self._renewal_began_at = asyncio.get_running_loop().time(), began_at
         before = self._changed_at
         self._changed_at = {

@@ -1,6 +1,6 @@
 """The lease of one slot: as that of a whole store, and in addition it says which of several hubs is the one for it.
 
-Among the hubs that live, a hash of their names and the slot ranks them. When a slot is free the first in rank takes it, the
+The slots are shared out among the hubs that live, in equal parts, by a hash of their names (`slots.ranked`). When a slot is free the first in rank takes it, the
 next a moment later. A hub that leads a slot for which another one ranks before it hands over, as if it were drained: not
 before the other one has been there for a while, and one slot at a time, so that a hub that comes and goes moves little.
 
@@ -13,7 +13,7 @@ import asyncio
 from typing import Final
 
 from lifesigns.hub.lease import HubSighting, Lease
-from lifesigns.hub.slots import weight
+from lifesigns.hub.slots import ranked
 from lifesigns.ports import Store
 
 RANK_WAIT: Final = 0.8
@@ -75,7 +75,7 @@ class SlotLease(Lease):
         now = asyncio.get_running_loop().time()
         if self._free_since is None:
             self._free_since = now
-        return now - self._free_since >= RANK_WAIT * len(self._better(now))
+        return now - self._free_since >= RANK_WAIT * self._rank(now)
 
     def wants_to_go(self) -> bool:
         """Whether this hub was drained, or another one is the one for this slot; and somebody can take over."""
@@ -83,23 +83,23 @@ class SlotLease(Lease):
             return True
         now = asyncio.get_running_loop().time()
         settled = [
-            seen
-            for seen in self._better(now)
-            if now - self._first_seen[seen.row.name] >= JOIN_AFTER and seen.row.copied >= 0
+            seen.row for seen in self._others(now) if now - self._first_seen[seen.row.name] >= JOIN_AFTER
         ]
-        if settled and self._moves.may_begin(now):
+        first = ranked(self._slot, [self.name, *(row.name for row in settled)])[0]
+        has_copy = any(row.name == first and row.copied >= 0 for row in settled)
+        if has_copy and self._moves.may_begin(now):
             self.moves_on = True
         return self.moves_on
 
-    def _better(self, now: float) -> list[HubSighting]:
-        """The other hubs that live, may have this slot, and rank before this one."""
+    def _rank(self, now: float) -> int:
+        """How many of the others go first."""
+        others = [seen.row.name for seen in self._others(now)]
+        if self.drained:
+            return len(others)
+        return ranked(self._slot, [self.name, *others]).index(self.name)
+
+    def _others(self, now: float) -> list[HubSighting]:
+        """The other hubs that live and may have this slot."""
         alive = [seen for seen in self.sightings() if seen.still_for < SEEN_WITHIN]
         self._first_seen = {seen.row.name: self._first_seen.get(seen.row.name, now) for seen in alive}
-        own = weight(self.name, self._slot)
-        return [
-            seen
-            for seen in alive
-            if seen.row.name != self.name
-            and seen.can_take_over
-            and (self.drained or weight(seen.row.name, self._slot) > own)
-        ]
+        return [seen for seen in alive if seen.row.name != self.name and seen.can_take_over]

@@ -6,7 +6,7 @@ epoch; one process has a hub for each slot, of which some judge and the others s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from typing import Final, TypeVar
@@ -69,7 +69,26 @@ def _is_own(signal: Signal, slot: int) -> bool:
     return not agent_id or (slot_of(agent_id) == slot and not isinstance(signal, BETWEEN_AGENTS))
 
 
-def weight(name: str, slot: int) -> bytes:
-    """How much a hub is the one for a slot (rendezvous hashing): a hub that comes or goes moves only the slots that it gets
-    or had."""
-    return blake2b(f"{slot} {name}".encode(), digest_size=8).digest()
+def ranked(slot: int, names: Collection[str]) -> list[str]:
+    """These hubs, the one for this slot first. Each is the one for as many slots as the others, or one more."""
+    order = _by_weight(slot, names)
+    first = _shared_out(names)[slot]
+    return [first, *(name for name in order if name != first)]
+
+
+def _shared_out(names: Collection[str]) -> list[str]:
+    """The hub for each slot."""
+    each, more = divmod(SLOTS, len(names))
+    counts = dict.fromkeys(names, 0)
+    found: list[str] = []
+    for slot in range(SLOTS):
+        name = next(one for one in _by_weight(slot, names) if counts[one] < each + (more > 0))
+        more -= counts[name] == each
+        counts[name] += 1
+        found.append(name)
+    return found
+
+
+def _by_weight(slot: int, names: Collection[str]) -> list[str]:
+    """A hub that comes or goes changes little in the order of the others."""
+    return sorted(names, key=lambda name: blake2b(f"{slot} {name}".encode(), digest_size=8).digest())

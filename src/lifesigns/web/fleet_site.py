@@ -99,9 +99,6 @@ class FleetSite:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        if (wanted := dict(scope["headers"]).get(SLOT)) is not None:
-            await self._pass_on(int(wanted) % SLOTS if wanted.isdigit() else 0, scope, receive, send)
-            return
         scope, called = with_id(scope)
         correlation_id.set(called.decode())
         try:
@@ -125,6 +122,9 @@ class FleetSite:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Answer | Stream | None:
         """The answer; None if a slot has answered."""
+        if (wanted := headers_of(scope).get(SLOT)) is not None:
+            await self._pass_on(int(wanted) % SLOTS if wanted.isdigit() else 0, scope, receive, send)
+            return None
         path, method = scope["path"], scope["method"]
         part = path.removeprefix(API) if path.startswith(API) else ""
         if path == "/healthz":
