@@ -26,6 +26,7 @@ from lifesigns.errors import AdapterError, UsageError
 from lifesigns.hub.access import Access
 from lifesigns.hub.bus_neighbours import BusNeighbours, HubCard
 from lifesigns.hub.clock import steady_clock
+from lifesigns.hub.fleet_exchange import FleetExchange
 from lifesigns.hub.service import Service
 from lifesigns.hub.slot_bus import SharedBus
 from lifesigns.hub.slot_lease import Moves, SlotLease
@@ -74,6 +75,7 @@ class SlotsProcess:
         self._policy = HostPolicy.of(config.listen)
         self._site = FleetSite(self._access, self._clock, self._policy, config.limits)
         self._moves = Moves()
+        self._exchange = FleetExchange(self._store)
         self._card: HubCard | None = None
 
     async def run(self, beside: Callable[[Callable[[], str]], Coroutine[Any, Any, None]]) -> None:
@@ -85,6 +87,7 @@ class SlotsProcess:
             await self._meet_neighbours()
             async with self._answering(), asyncio.TaskGroup() as group:
                 keeping = group.create_task(self._access.run(self._clock), name="lifesigns tokens")
+                exchanging = group.create_task(self._exchange.run(), name="lifesigns exchange")
                 slots = [
                     group.create_task(self._run_slot(slot), name=f"lifesigns slot {slot}")
                     for slot in range(SLOTS)
@@ -93,6 +96,7 @@ class SlotsProcess:
                 await beside(self._status)
                 await asyncio.gather(*slots)
                 keeping.cancel()
+                exchanging.cancel()
         finally:
             if self._bus is not None:
                 await self._bus.bus.close()
@@ -163,11 +167,13 @@ class SlotsProcess:
 
     async def _judge(self, slot: int, service: Service, web: Web) -> None:
         self._site.sites[slot] = web
+        self._exchange.hubs[slot] = service.hub
         try:
             await self._first_of(service.until_replaced())
             await service.hand_over()
         finally:
             self._site.sites[slot] = None
+            del self._exchange.hubs[slot]
             await service.stop()
             log.info("no longer judges slot %d", slot, extra={"action": "slot_given"})
 

@@ -6,6 +6,7 @@ the acts that one source needs delay no other.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lifesigns.core.agent import Agent
@@ -29,6 +30,10 @@ class Pace:
     def __init__(self, policy: FleetPolicy, acts: list[Act]) -> None:
         self._policy = policy
         self._acts = acts
+        self.elsewhere: Sequence[Act] = ()
+        """Acts of other engines, which judge other parts of the fleet."""
+        self.share = 1.0
+        """The part of each limit that is this engine's own: two that act at once do not know of each other."""
 
     def acted(self, agent: Agent, rung: Rung, now: float) -> None:
         """Note an automatic act."""
@@ -38,7 +43,7 @@ class Pace:
         """Why this agent has to wait and until when, or None. `own`: members of its source; `sources`: the other ones."""
         while self._acts and self._acts[0].at <= now - MINUTE:
             del self._acts[0]
-        return self._limit(agent, rung, now) or self._share(agent, rung, own + max(0, sources - 1))
+        return self._limit(agent, rung, now) or self._share(agent, rung, own + max(0, sources - 1), now)
 
     def _limit(self, agent: Agent, rung: Rung, now: float) -> tuple[str, float] | None:
         caps = {
@@ -48,17 +53,26 @@ class Pace:
         }
         if rung not in caps:
             return None
-        counted = _counted([act for act in self._acts if act.rung is rung], agent)
+        counted = _counted([act for act in self._all(now) if act.rung is rung], agent)
         if len(counted) >= caps[rung]:
             return f"{caps[rung]} a minute is the limit for {rung}", min(counted, default=now) + MINUTE
+        own = [act.at for act in self._acts if act.rung is rung] if self.share < 1.0 else ()
+        if own and len(own) >= max(1, int(caps[rung] * self.share)):
+            return f"this hub's part of {caps[rung]} a minute is used up", min(own) + MINUTE
         return None
 
-    def _share(self, agent: Agent, rung: Rung, members: int) -> tuple[str, float] | None:
+    def _all(self, now: float) -> Sequence[Act]:
+        """The acts of the last minute, here and elsewhere."""
+        if not self.elsewhere:
+            return self._acts
+        return [*self._acts, *(act for act in self.elsewhere if act.at > now - MINUTE)]
+
+    def _share(self, agent: Agent, rung: Rung, members: int, now: float) -> tuple[str, float] | None:
         """Whether too large a part of the fleet was acted on within a minute. An agent that was just ended and is started
         again counts once: otherwise a fleet of one would wait a minute for its respawn, and no other agent would gain."""
         if rung is Rung.ESCALATE:
             return None
-        last = {act.agent_id: act for act in self._acts if act.agent_id != agent.id}
+        last = {act.agent_id: act for act in self._all(now) if act.agent_id != agent.id}
         others = _counted(list(last.values()), agent)
         # An agent that was just ended is no member for a moment. That does not make the fleet smaller.
         share = max(1, int(self._policy.acted_share * max(members, len(others) + 1)))

@@ -209,6 +209,9 @@ class Watching:
         asleep."""
         if not agent.host:
             return False
+        lately = now - HEARD_LATELY * self._context.policy(agent).silence.timeout
+        if self._context.fleet.heard_elsewhere(agent.host) > max(agent.since, lately):
+            return True
         return agent.host == self._context.host or any(
             other.host == agent.host
             and other.alive

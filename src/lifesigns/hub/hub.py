@@ -32,6 +32,7 @@ from lifesigns.core.effects import (
     SetInterval,
     Stage,
 )
+from lifesigns.core.fleet_summary import FleetSummary
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook
 from lifesigns.core.signals import Beat, CanaryReturned, Report, Signal
@@ -53,7 +54,7 @@ from lifesigns.hub.outlets import AlertRows, CanarySender, EventOutlet, OpinionO
 from lifesigns.hub.ownership import BUS, Refusal, refusal
 from lifesigns.hub.restoring import collector_paused, restore_engine
 from lifesigns.hub.shares import Shares
-from lifesigns.hub.slots import own_signals
+from lifesigns.hub.slots import SLOTS, own_signals
 from lifesigns.ports import Belief, Commit, Event, Store
 from lifesigns.ports.correlation import correlation_id
 
@@ -160,7 +161,7 @@ class Hub:
         self.engine.canary_comes_by("" if canaries is None else canaries.source)
         self.engine.lives_on(socket.gethostname())
         if self.slot is not None:
-            self.engine.judges_a_part()
+            self.engine.judges_a_part(1 / SLOTS)
         self._busyness, self._turned_away = self._make_busyness(self.clock()), 0
         await self.audit.recall(recall.others)
         if alerting is not None:
@@ -390,6 +391,11 @@ class Hub:
         self.counters.beats += len(delivery.signals) - reports
         if delivery.heard is not None and not delivery.heard.done():
             delivery.heard.set_result(None)
+
+    def hear_of_others(self, others: FleetSummary, age: float) -> None:
+        """What the hubs of the other slots say of theirs, the oldest of it this old."""
+        if effects := self.engine.hear_of_others(others, age, self.clock()):
+            self._queue_effects(effects)
 
     # --- looking --------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -81,3 +82,13 @@ async def test_a_fleet_that_one_hub_judges_is_not_divided(postgres_url: str) -> 
         with pytest.raises(UsageError, match="one of its own"):
             await divide(whole, 1.0)
         await whole.commit(commit(2, 2))  # And goes on.
+
+
+async def test_slots_hear_of_each_other_and_see_what_is_new(postgres_url: str) -> None:
+    """Also if two hubs make the table at once."""
+    async with opened(postgres_url) as (one, _), opened(postgres_url) as (two, _):
+        await asyncio.gather(one.exchange({1: b"a"}), two.exchange({2: b"b", 3: b"c"}))
+        before = {row.slot: (row.beat, row.data) for row in await one.exchange({})}
+        assert before == {1: (1, b"a"), 2: (1, b"b"), 3: (1, b"c")}
+        after = {row.slot: (row.beat, row.data) for row in await two.exchange({2: b"b"})}
+        assert after == {**before, 2: (2, b"b")}

@@ -7,7 +7,7 @@ After an interruption the hub writes the commit again; if the server had stored 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final, TypeVar
@@ -22,6 +22,7 @@ from lifesigns.adapters.store.sql import migrations
 from lifesigns.adapters.store.sql_store import BELIEFS_AT_ONCE, Batch, Script, ScriptRun, SqlStore, Statement
 from lifesigns.errors import AdapterError
 from lifesigns.ports import Commit, HubRow, StoredState, StoredToken
+from lifesigns.ports.slots import SlotSummary
 from lifesigns.ports.store import BeliefMark
 
 ANSWER_FOR: Final = 10.0
@@ -53,6 +54,7 @@ class PostgresStore(SqlStore):
         super().__init__(self._writing.name, "postgres")
         self._url = url
         self._copying_slots = PostgresLine(url, answer_for=answer_for)
+        self._has_summaries = False
         self._making = asyncio.Lock()
         self._made = False
 
@@ -111,6 +113,24 @@ class PostgresStore(SqlStore):
     def of_slot(self, slot: int) -> SlotStore:
         """The store of one slot of agents, which has the tokens of this one. Close it before this one."""
         return SlotStore(self, self._url, slot)
+
+    async def exchange(self, own: Mapping[int, bytes]) -> Sequence[SlotSummary]:
+        """What the hubs of the slots say of their parts of the fleet. Implements `lifesigns.ports.slots.SlotSummaries`."""
+        if not self._has_summaries:
+            await self._write(self._make_summaries())
+            self._has_summaries = True
+        rows = await self._write(self._exchange(own))
+        return [SlotSummary(*row) for row in rows]
+
+    def _make_summaries(self) -> Script[None]:
+        yield Statement(self._sql["lock_migrations"])  # Two hubs that make a table at once fail.
+        yield Statement(self._sql["make_slot_summaries"])
+
+    def _exchange(self, own: Mapping[int, bytes]) -> Script[Sequence[Row]]:
+        if own:
+            yield Statement(self._sql["keep_slot_summaries"], ([*own], [*own.values()]))
+        rows: Sequence[Row] = yield Statement(self._sql["slot_summaries"])
+        return rows
 
     async def _disconnect(self) -> None:
         await self._beside.close()
