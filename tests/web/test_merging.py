@@ -34,7 +34,7 @@ def names(found: dict[str, Any]) -> list[str]:
 
 def test_pages_go_from_slot_to_slot_and_leave_nobody_out() -> None:
     first = _agent_list(said(agents("a", "b", cursor="17"), agents("c")), 2, by_need=False)
-    assert (names(first), first["cursor"]) == (["a", "b"], "17")
+    assert (names(first), first["cursor"]) == (["a", "b"], "18")
     second = _agent_list(said(agents("a"), agents("b", "c"), agents("d")), 2, by_need=False)
     assert (names(second), second["cursor"]) == (["a"], str(PAGE_BASE))
     last = _agent_list(said(agents("a"), agents("b")), 2, by_need=False)

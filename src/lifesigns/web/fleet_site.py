@@ -39,7 +39,8 @@ API: Final = "/api/v1/"
 AGENT: Final = b"/api/v1/agents/"
 DELIVERIES: Final = (f"{API}beats", f"{API}signals")
 PAGE_BASE: Final = 10**15
-"""Above the place of an agent in the list of its slot: the cursor of a whole list is the slot, and that place."""
+"""Above the place of an agent in the list of its slot: the cursor of a whole list is the slot, and the place after which it goes on,
+plus one: the first agent of a slot has place 0."""
 LIMIT: Final = 100
 
 LISTS: Final[Mapping[str, Callable[[Sequence[SlotAnswer]], dict[str, Any]]]] = {
@@ -304,14 +305,14 @@ class FleetSite:
         since = merging.since_by_slot(given["since"]) if "since" in given else None
         rest = [pair for pair in query if pair[0] not in ("since", "cursor")]
         cursor = int(given["cursor"]) if given.get("cursor", "").isdecimal() else 0
-        first, place = divmod(cursor, PAGE_BASE) if "cursor" in given else (0, -1)
+        first, place = divmod(cursor, PAGE_BASE)
 
         def own_query(slot: int) -> list[tuple[str, str]]:
             own = list(rest)
             if since is not None and since[slot] != merging.NONE:
                 own.append(("since", since[slot]))
-            if slot == first and place >= 0:
-                own.append(("cursor", str(place)))
+            if slot == first and place:
+                own.append(("cursor", str(place - 1)))
             return own
 
         answers = await asyncio.gather(
@@ -384,7 +385,7 @@ def _page(values: Mapping[int, dict[str, Any]], limit: int) -> tuple[list[Any], 
             return rows, str(slot * PAGE_BASE)
         rows += value["agents"]
         if value["cursor"] is not None:
-            return rows, str(slot * PAGE_BASE + int(value["cursor"]))
+            return rows, str(slot * PAGE_BASE + int(value["cursor"]) + 1)
     return rows, None
 
 
