@@ -37,3 +37,55 @@ def test_pages_of_agents_show_each_of_them_once(all_slots: Hub, limit: int) -> N
             break
         cursor = f"&cursor={page['cursor']}"
     assert sorted(shown) == sorted(CREW)
+
+
+def test_a_delivery_for_several_slots_says_what_was_rejected_in_each(all_slots: Hub) -> None:
+    token = all_slots.post("/api/v1/tokens", {"role": "agent", "name": "some", "agents": "some-*"})["token"]
+
+    def said(*names: str) -> Json:
+        body = [{"agent_id": name} for name in names]
+        return all_slots.request("POST", "/api/v1/beats", body, token=token)
+
+    mixed = said("some-1", "a1", "some-2", "a2", "a3")
+    assert (mixed["accepted"], [one["index"] for one in mixed["rejected"]]) == (2, [1, 3, 4])
+    with pytest.raises(Refused) as refused:
+        said("a1", "a2", "a3")
+    assert refused.value.status == 400
+    assert "so are 2 more: nothing was accepted" in refused.value.body["detail"]
+    for name in ("some-1", "some-2"):
+        all_slots.post("/api/v1/signals", {"type": "left", "agent_id": name})
+
+
+def test_an_escalation_is_decided_wherever_its_agent_is(all_slots: Hub) -> None:
+    ids = [all_slots.post(f"/api/v1/agents/{name}/escalate", {"reason": "?"})["id"] for name in CREW[:16]]
+    assert len({*ids}) == 16
+    for one in ids:
+        decided = all_slots.post(f"/api/v1/escalations/{one}/decision", {"decision": "ignore"})
+        assert decided["id"] == one
+        assert decided["stages"][-1]["text"].startswith("ignore")
+
+
+def test_the_probe_of_an_agent_finds_it(all_slots: Hub) -> None:
+    assert {all_slots.get(f"/healthz/{name}")["status"] for name in CREW} == {"ok"}
+
+
+def test_breakers_of_one_name_are_turned_in_all_slots(all_slots: Hub) -> None:
+    said = [{"type": "breaker", "agent_id": name, "name": "web", "state": "open"} for name in CREW]
+    all_slots.post("/api/v1/signals", said)
+    assert len(all_slots.get("/api/v1/breakers/web")["breakers"]) == len(CREW)
+    turned = all_slots.post("/api/v1/breakers/web/reset")["interventions"]
+    assert sorted(one["agent_id"] for one in turned) == sorted(CREW)
+    with pytest.raises(Refused) as refused:
+        all_slots.get("/api/v1/breakers/nothing")
+    assert refused.value.status == 404
+
+
+def test_a_silence_is_one_of_all_slots(all_slots: Hub) -> None:
+    asked = {"agents": ["a*"], "for": 600, "reason": "a test"}
+    made = all_slots.post("/api/v1/silences", asked)
+    again = all_slots.post("/api/v1/silences", asked)
+    shown = all_slots.get("/api/v1/silences")["silences"]
+    assert sorted(one["id"] for one in shown) == sorted([made["id"], again["id"]])
+    for one in shown:
+        all_slots.request("DELETE", f"/api/v1/silences/{one['id']}")
+    assert all_slots.get("/api/v1/silences")["silences"] == []

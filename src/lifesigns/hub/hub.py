@@ -54,7 +54,7 @@ from lifesigns.hub.outlets import AlertRows, CanarySender, EventOutlet, OpinionO
 from lifesigns.hub.ownership import BUS, Refusal, refusal
 from lifesigns.hub.restoring import collector_paused, restore_engine
 from lifesigns.hub.shares import Shares
-from lifesigns.hub.slots import SLOTS, own_signals
+from lifesigns.hub.slots import SLOTS, next_epoch, own_signals
 from lifesigns.ports import Belief, Commit, Event, Store
 from lifesigns.ports.correlation import correlation_id
 
@@ -137,7 +137,8 @@ class Hub:
         self.shares.begin()
         self._orders, self._events, self._alerting, self._canaries = orders, events, alerting, canaries
         self._opinions = opinions
-        remembered = await self.store.open(epoch_min=int(self.clock() * 1000), beliefs=copy is None)
+        epoch_min = next_epoch(self.clock(), self.slot)
+        remembered = await self.store.open(epoch_min=epoch_min, beliefs=copy is None)
         if opened is not None:
             opened()
         self.epoch = remembered.epoch

@@ -44,6 +44,13 @@ def slot_of(agent_id: str) -> int:
     return crc32(agent_id.encode("utf-8", "surrogatepass")) % SLOTS
 
 
+def next_epoch(now: float, slot: int | None) -> int:
+    """The epoch of a hub that takes over now. Those of two slots differ, also if both are taken over in one moment: ids of
+    interventions begin with it, and are asked for without their slot."""
+    epoch = int(now * 1000)
+    return epoch if slot is None else epoch + (slot - epoch) % SLOTS
+
+
 async def divide(store: Store, now: float) -> None:
     """Make sure that this is the store of a fleet in slots: from then on no hub can judge all of it. Raises `UsageError` if a
     hub that judges alone has used it: its agents would be judged twice, or not at all."""

@@ -27,16 +27,18 @@ from lifesigns.web.access import headers_of, session_shown, token_shown
 from lifesigns.web.answers import Answer, Problem, Stream, answer, guarded
 from lifesigns.web.app import Scope, Send, Web, send_answer, send_stream
 from lifesigns.web.beat_fast_path import Peer
+from lifesigns.web.beats_and_orders import check_accepted
 from lifesigns.web.bodies import ClientGone, Receive, read_body
 from lifesigns.web.exchange import HttpExchange
 from lifesigns.web.fleet_events import fleet_events
-from lifesigns.web.forwarded import SLOT
+from lifesigns.web.forwarded import PART, SLOT
 from lifesigns.web.host_policy import HostPolicy
 from lifesigns.web.slot_calls import SlotAnswer, ask, ask_all, query_of, with_query
 from lifesigns.web.standby import StandbySite, with_id
+from lifesigns.wire import Rejected
 
 API: Final = "/api/v1/"
-AGENT: Final = b"/api/v1/agents/"
+OF_AGENTS: Final = (b"/api/v1/agents/", b"/healthz/")
 DELIVERIES: Final = (f"{API}beats", f"{API}signals")
 PAGE_BASE: Final = 10**15
 """Above the place of an agent in the list of its slot: the cursor of a whole list is the slot, and the place after which it goes on,
@@ -50,16 +52,18 @@ LISTS: Final[Mapping[str, Callable[[Sequence[SlotAnswer]], dict[str, Any]]]] = {
     "alerts": merging.alerts,
     "breakers": merging.listed("breakers"),
     "tasks": merging.listed("tasks"),
-    "silences": merging.listed("silences"),
+    "silences": merging.silences,
     "interventions": merging.listed(
         "interventions", lambda row: row["stages"][-1]["at"] if row["stages"] else ""
     ),
 }
 """What is asked of all slots, and merged."""
 
-BY_ONE_OF_THEM: Final = ("interventions/", "tasks/", "alerts/")
+BY_ONE_OF_THEM: Final = ("interventions/", "escalations/", "tasks/", "alerts/")
 """What one slot knows: the first one that does answers."""
-BY_ALL: Final = ("groups/", "hubs/", "silences")
+BREAKERS: Final = "breakers/"
+"""Breakers of one name, which agents of several slots have."""
+BY_ALL: Final = ("groups/", "hubs/", "silences", BREAKERS)
 """What changes something in every slot."""
 ALONE: Final = ("claims", "messages", "recovery", "recoveries", "memory", "audit")
 ALONE_ELSEWHERE: Final = ("/hooks/", "/v1/", "/ping/", "/mcp", "/metrics")
@@ -139,8 +143,7 @@ class FleetSite:
             or path.startswith(ALONE_ELSEWHERE)
         ):
             raise Problem(501, f"{path} {NOT_HERE}")
-        if scope["raw_path"].startswith(AGENT):
-            agent_id = unquote(scope["raw_path"][len(AGENT) :].split(b"/", 1)[0].decode("latin-1"))
+        if (agent_id := _agent_in(scope["raw_path"])) is not None:
             await self._pass_on(slot_of(agent_id), scope, receive, send)
             return None
         if not await self._is_known(scope):
@@ -168,6 +171,9 @@ class FleetSite:
             return await self._orders(scope, receive, send)
         if part.startswith(BY_ONE_OF_THEM):
             return await self._change(part, scope, b"")
+        if part.startswith(BREAKERS):
+            answers = await ask_all(self.sites, scope)
+            return self._merged([one for one in answers if one.status != 404] or answers, LISTS["breakers"])
         await self._pass_on(self._here(), scope, receive, send)
         return None
 
@@ -204,13 +210,14 @@ class FleetSite:
         if len(wanted) == 1:
             found = await ask(self.sites[wanted[0]], wanted[0], scope, body)
             return self._as_is(found)
-        answers = await asyncio.gather(*(ask(self.sites[slot], slot, scope, body) for slot in wanted))
-        taken = [one for one in answers if one.status == 202]
-        if failed := [one for one in answers if one.status not in (202, 400)]:
+        answers = await asyncio.gather(
+            *(ask(self.sites[slot], slot, scope, body, **{PART.decode(): "1"}) for slot in wanted)
+        )
+        if failed := [one for one in answers if one.status != 202]:
             return self._as_is(failed[0])
-        if not taken:
-            return self._as_is(answers[0])
-        return answer(merging.receipt(taken), 202)
+        receipt = merging.receipt(answers)
+        check_accepted(receipt["accepted"], [Rejected(**one) for one in receipt["rejected"]])
+        return answer(receipt, 202)
 
     async def _orders(self, scope: Scope, receive: Receive, send: Send) -> Answer | None:
         """The orders of several agents: those of the first slot that has some."""
@@ -263,6 +270,8 @@ class FleetSite:
         done = [one for one in answers if 200 <= one.status < 300]
         if done and part.startswith(BY_ALL) and (away := _away(answers)):
             raise _nobody([one.slot for one in away], "the others have done it")
+        if done and part.startswith(BREAKERS):
+            return answer(merging.listed("interventions")(done), done[0].status)
         if done:
             return self._as_is(done[0])
         known = [one for one in answers if one.status not in (404, 409)]
@@ -387,6 +396,14 @@ def _page(values: Mapping[int, dict[str, Any]], limit: int) -> tuple[list[Any], 
         if value["cursor"] is not None:
             return rows, str(slot * PAGE_BASE + int(value["cursor"]) + 1)
     return rows, None
+
+
+def _agent_in(raw_path: bytes) -> str | None:
+    """The agent that a path is about."""
+    for begin in OF_AGENTS:
+        if raw_path.startswith(begin):
+            return unquote(raw_path[len(begin) :].split(b"/", 1)[0].decode("latin-1"))
+    return None
 
 
 def _slots_in(body: bytes) -> Sequence[int]:

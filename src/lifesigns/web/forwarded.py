@@ -28,6 +28,8 @@ CHALLENGE_MAX: Final = 64
 SLOT: Final = b"lifesigns-slot"
 """Names the slot whose hub is meant, in a process that has one for each. It gives no right, and needs no proof: whatever an
 agent of another slot says there is not heard."""
+PART: Final = b"lifesigns-part"
+"""With a delivery that goes to several slots: that nothing counts in one of them is no error yet."""
 
 BEATS_OF_HUB: Final = "/beats-of-hub"
 """Where a hub that stands by brings the single beats of many clients. For hubs alone."""

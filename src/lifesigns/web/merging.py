@@ -116,6 +116,13 @@ def listed(name: str, key: Callable[[Json], Any] | None = None) -> Callable[[Seq
     return merged
 
 
+def silences(answers: Sequence[SlotAnswer]) -> Json:
+    """`GET /silences`: each of them is one of every slot, under the same id."""
+    return {
+        "silences": [*{one["id"]: one for answer in answers for one in answer.json()["silences"]}.values()]
+    }
+
+
 def alerts(answers: Sequence[SlotAnswer]) -> Json:
     """`GET /alerts`: what stands first, then what happened, the newest first."""
     rows: list[Json] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+from hashlib import sha256
 from typing import Annotated, Final
 
 import msgspec
@@ -12,6 +12,7 @@ from lifesigns.errors import UsageError
 from lifesigns.events.alert_kinds import EVENTS, KINDS
 from lifesigns.events.hub_facts import SilenceEnded, SilenceMade
 from lifesigns.hub.alerting.rules import Matcher, Silence
+from lifesigns.ports.correlation import correlation_id
 from lifesigns.views.alerts import SilenceList, SilenceView
 from lifesigns.views.moments import LAST, moment_or_none
 from lifesigns.web.alerts import YEAR, on_record
@@ -60,9 +61,7 @@ async def silence(request: Request) -> Answer:
         if kind not in NAMES:
             raise Problem(400, f"{kind[:100]!r} is none of {', '.join(NAMES)}", field="kinds")
     which = Matcher(wanted.kinds, wanted.agents, wanted.roles)
-    made = Silence(
-        f"s-{secrets.token_hex(4)}", which, now + wanted.lasts_for, request.principal.by, wanted.reason, now
-    )
+    made = Silence(_id(wanted), which, now + wanted.lasts_for, request.principal.by, wanted.reason, now)
     try:
         request.service.notifier.silence(made)
     except UsageError as error:
@@ -73,6 +72,11 @@ async def silence(request: Request) -> Answer:
     )
     await on_record(request)
     return answer(view, 201)
+
+
+def _id(wanted: SilenceBody) -> str:
+    """The same at the hubs of all slots, which get the same request."""
+    return f"s-{sha256(correlation_id.get().encode() + msgspec.json.encode(wanted)).hexdigest()[:8]}"
 
 
 async def unsilence(request: Request) -> Answer:
