@@ -9,7 +9,7 @@ import msgspec
 from lifesigns.hub.slots import SLOTS
 from lifesigns.web import merging
 from lifesigns.web.fleet_events import places_in
-from lifesigns.web.fleet_site import PAGE_BASE, _agent_list, _slots_in
+from lifesigns.web.fleet_site import _agent_list, _slots_in
 from lifesigns.web.slot_calls import SlotAnswer
 
 
@@ -36,7 +36,7 @@ def test_pages_go_from_slot_to_slot_and_leave_nobody_out() -> None:
     first = _agent_list(said(agents("a", "b", cursor="17"), agents("c")), 2, by_need=False)
     assert (names(first), first["cursor"]) == (["a", "b"], "18")
     second = _agent_list(said(agents("a"), agents("b", "c"), agents("d")), 2, by_need=False)
-    assert (names(second), second["cursor"]) == (["a"], str(PAGE_BASE))
+    assert (names(second), second["cursor"]) == (["a"], str(merging.PAGE_BASE))
     last = _agent_list(said(agents("a"), agents("b")), 2, by_need=False)
     assert (names(last), last["cursor"]) == (["a", "b"], None)
 

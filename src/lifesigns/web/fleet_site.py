@@ -33,16 +33,13 @@ from lifesigns.web.exchange import HttpExchange
 from lifesigns.web.fleet_events import fleet_events
 from lifesigns.web.forwarded import PART, SLOT
 from lifesigns.web.host_policy import HostPolicy
-from lifesigns.web.slot_calls import SlotAnswer, ask, ask_all, query_of, with_query
+from lifesigns.web.slot_calls import Query, SlotAnswer, ask, ask_all, query_of, with_query
 from lifesigns.web.standby import StandbySite, with_id
 from lifesigns.wire import Rejected
 
 API: Final = "/api/v1/"
 OF_AGENTS: Final = (b"/api/v1/agents/", b"/healthz/")
 DELIVERIES: Final = (f"{API}beats", f"{API}signals")
-PAGE_BASE: Final = 10**15
-"""Above the place of an agent in the list of its slot: the cursor of a whole list is the slot, and the place after which it goes on,
-plus one: the first agent of a slot has place 0."""
 LIMIT: Final = 100
 
 LISTS: Final[Mapping[str, Callable[[Sequence[SlotAnswer]], dict[str, Any]]]] = {
@@ -50,14 +47,11 @@ LISTS: Final[Mapping[str, Callable[[Sequence[SlotAnswer]], dict[str, Any]]]] = {
     "groups": merging.groups,
     "hubs": merging.hubs,
     "alerts": merging.alerts,
-    "breakers": merging.listed("breakers"),
-    "tasks": merging.listed("tasks"),
     "silences": merging.silences,
-    "interventions": merging.listed(
-        "interventions", lambda row: row["stages"][-1]["at"] if row["stages"] else ""
-    ),
 }
 """What is asked of all slots, and merged."""
+PAGED: Final = ("breakers", "tasks")
+"""What is listed page by page, one slot after the other."""
 
 BY_ONE_OF_THEM: Final = ("interventions/", "escalations/", "tasks/", "alerts/")
 """What one slot knows: the first one that does answers."""
@@ -163,6 +157,11 @@ class FleetSite:
             return await self._agents(scope)
         if part in LISTS:
             return self._merged(await ask_all(self.sites, scope), LISTS[part])
+        if part in PAGED:
+            return await self._pages(scope, part)
+        if part == "interventions":
+            newest = partial(merging.newest_interventions, limit=_limit_of(query_of(scope)))
+            return self._merged(await ask_all(self.sites, scope), newest)
         if part == "events":
             return await fleet_events(self.sites, scope)
         if part == "events/list":
@@ -172,8 +171,7 @@ class FleetSite:
         if part.startswith(BY_ONE_OF_THEM):
             return await self._change(part, scope, b"")
         if part.startswith(BREAKERS):
-            answers = await ask_all(self.sites, scope)
-            return self._merged([one for one in answers if one.status != 404] or answers, LISTS["breakers"])
+            return await self._pages(scope, "breakers")
         await self._pass_on(self._here(), scope, receive, send)
         return None
 
@@ -271,7 +269,8 @@ class FleetSite:
         if done and part.startswith(BY_ALL) and (away := _away(answers)):
             raise _nobody([one.slot for one in away], "the others have done it")
         if done and part.startswith(BREAKERS):
-            return answer(merging.listed("interventions")(done), done[0].status)
+            turned = [row for one in done for row in one.json()["interventions"]]
+            return answer({"interventions": turned}, done[0].status)
         if done:
             return self._as_is(done[0])
         known = [one for one in answers if one.status not in (404, 409)]
@@ -312,30 +311,41 @@ class FleetSite:
         query = query_of(scope)
         given = dict(query)
         since = merging.since_by_slot(given["since"]) if "since" in given else None
-        rest = [pair for pair in query if pair[0] not in ("since", "cursor")]
-        cursor = int(given["cursor"]) if given.get("cursor", "").isdecimal() else 0
-        first, place = divmod(cursor, PAGE_BASE)
-
-        def own_query(slot: int) -> list[tuple[str, str]]:
-            own = list(rest)
-            if since is not None and since[slot] != merging.NONE:
-                own.append(("since", since[slot]))
-            if slot == first and place:
-                own.append(("cursor", str(place - 1)))
-            return own
-
-        answers = await asyncio.gather(
-            *(
-                ask(self.sites[slot], slot, with_query(scope, own_query(slot)))
-                for slot in range(min(first, SLOTS - 1), SLOTS)
-            )
-        )
-        limit = int(given["limit"]) if given.get("limit", "").isdecimal() else LIMIT
-        found = self._merged(answers, partial(_agent_list, limit=limit, by_need=given.get("sort") == "need"))
+        rest = with_query(scope, [pair for pair in query if pair[0] != "since"])
+        answers = await self._from_cursor(rest, since or [merging.NONE] * SLOTS)
+        merged = partial(_agent_list, limit=_limit_of(query), by_need=given.get("sort") == "need")
+        found = self._merged(answers, merged)
         if since is not None and msgspec.json.decode(found.body).get("complete") is None:
             # Some slots know since when, and others do not: the client gets everything.
-            return await self._agents(with_query(scope, [pair for pair in query if pair[0] != "since"]))
+            return await self._agents(rest)
         return found
+
+    async def _pages(self, scope: Scope, name: str) -> Answer:
+        """A list of this name, one slot after the other."""
+        answers = await self._from_cursor(scope)
+        limit = _limit_of(query_of(scope))
+
+        def merged(answers: Sequence[SlotAnswer]) -> dict[str, Any]:
+            rows, cursor = merging.page({one.slot: one.json() for one in answers}, name, limit)
+            return {name: rows, "cursor": cursor}
+
+        return self._merged([one for one in answers if one.status != 404] or answers, merged)
+
+    async def _from_cursor(self, scope: Scope, since: Sequence[str] = ()) -> list[SlotAnswer]:
+        """The answers of the slots from where the cursor says on."""
+        query = query_of(scope)
+        given = dict(query).get("cursor", "")
+        rest = [pair for pair in query if pair[0] != "cursor"]
+        first, place = merging.place_of(given)
+
+        def own_query(slot: int) -> list[tuple[str, str]]:
+            own = [*rest, ("since", since[slot])] if since and since[slot] != merging.NONE else list(rest)
+            return [*own, ("cursor", place)] if slot == first and place else own
+
+        slots = range(first, SLOTS)
+        return await asyncio.gather(
+            *(ask(self.sites[slot], slot, with_query(scope, own_query(slot))) for slot in slots)
+        )
 
     async def _events(self, scope: Scope) -> Answer:
         """Stored events, slot by slot, each in its order."""
@@ -370,13 +380,13 @@ def _agent_list(answers: Sequence[SlotAnswer], limit: int, *, by_need: bool) -> 
     """`complete` is None if some slots say so, and others do not."""
     values = {one.slot: one.json() for one in answers}
     complete = {value["complete"] for value in values.values()}
-    rows = [row for value in values.values() for row in value["agents"]]
     cursor = None
     if by_need:
+        rows = [row for value in values.values() for row in value["agents"]]
         rows.sort(key=lambda row: (row["need"], row["state_changed_at"], row["agent_id"]))
         del rows[limit:]
     else:
-        rows, cursor = _page(values, limit)
+        rows, cursor = merging.page(values, "agents", limit)
     return {
         "agents": rows,
         "updated": merging.updated(answers),
@@ -386,16 +396,9 @@ def _agent_list(answers: Sequence[SlotAnswer], limit: int, *, by_need: bool) -> 
     }
 
 
-def _page(values: Mapping[int, dict[str, Any]], limit: int) -> tuple[list[Any], str | None]:
-    """As many as fit of one slot after the other, whole slots if they do, and where to go on."""
-    rows: list[Any] = []
-    for slot, value in values.items():
-        if rows and len(rows) + len(value["agents"]) > limit:
-            return rows, str(slot * PAGE_BASE)
-        rows += value["agents"]
-        if value["cursor"] is not None:
-            return rows, str(slot * PAGE_BASE + int(value["cursor"]) + 1)
-    return rows, None
+def _limit_of(query: Query) -> int:
+    given = dict(query).get("limit", "")
+    return int(given) if given.isdecimal() else LIMIT
 
 
 def _agent_in(raw_path: bytes) -> str | None:

@@ -7,13 +7,17 @@ they become numbers of the whole fleet, in which the slot is the remainder.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from lifesigns.hub.slots import SLOTS
 from lifesigns.web.slot_calls import SlotAnswer
 
 Json = dict[str, Any]
+
+PAGE_BASE: Final = 10**15
+"""Above any place in the list of a slot: the cursor of a whole list is the slot, and the cursor of that slot plus one, as 0 is one."""
+CURSOR_MAX: Final = 18
 
 NONE: Final = "-"
 """In place of a slot's token in `updated`, if it did not answer."""
@@ -102,18 +106,32 @@ def hubs(answers: Sequence[SlotAnswer]) -> Json:
     return {"hubs": sorted(found.values(), key=lambda view: str(view["name"]))}
 
 
-def listed(name: str, key: Callable[[Json], Any] | None = None) -> Callable[[Sequence[SlotAnswer]], Json]:
-    """Lists under this name, one after the other, or in the order of this key from the highest on; without further pages."""
+def page(values: Mapping[int, Json], name: str, limit: int) -> tuple[list[Any], str | None]:
+    """As many as fit of one slot after the other, whole slots if they do, and where to go on."""
+    rows: list[Any] = []
+    for slot, value in values.items():
+        if rows and len(rows) + len(value[name]) > limit:
+            return rows, str(slot * PAGE_BASE)
+        rows += value[name]
+        if value["cursor"] is not None:
+            return rows, str(slot * PAGE_BASE + int(value["cursor"]) + 1)
+    return rows, None
 
-    def merged(answers: Sequence[SlotAnswer]) -> Json:
-        values: list[Json] = [one.json() for one in answers]
-        rows = [row for value in values for row in value[name]]
-        if key is not None:
-            rows.sort(key=key, reverse=True)
-        rest = {other: None for other in values[0] if other != name}
-        return {name: rows, **rest}
 
-    return merged
+def place_of(cursor: str) -> tuple[int, str]:
+    """The slot at which a cursor goes on, and the cursor of that slot; empty for its begin. What is no cursor of ours is left to
+    the first slot to refuse."""
+    if not cursor.isdecimal() or len(cursor) > CURSOR_MAX:
+        return 0, cursor
+    slot, place = divmod(int(cursor), PAGE_BASE)
+    return min(slot, SLOTS - 1), str(place - 1) if place else ""
+
+
+def newest_interventions(answers: Sequence[SlotAnswer], limit: int) -> Json:
+    """`GET /interventions`: the newest first, by when they began."""
+    rows: list[Json] = [row for one in answers for row in one.json()["interventions"]]
+    rows.sort(key=lambda row: str(row["stages"][0]["at"]) if row["stages"] else "", reverse=True)
+    return {"interventions": rows[:limit]}
 
 
 def silences(answers: Sequence[SlotAnswer]) -> Json:
