@@ -103,3 +103,13 @@ def test_only_an_id_of_ours_says_where_a_listener_was() -> None:
     assert places_in("1-2-3-4-5-6-7-8") == [*"12345678"]
     for other in ("17", "", "1-2", "a-b-c-d-e-f-g-h"):
         assert places_in(other) is None
+
+
+def test_the_worst_of_all_slots_is_what_a_probe_is_told() -> None:
+    well = {"status": "ok", "store": "ok", "bus": "ok", "blind": False, "judge": "none"}
+    away = {**well, "status": "unready", "store": "PostgreSQL is away", "blind": True}
+    standby = {**well, "status": "standby", "bus": "none", "judge": "ok"}
+    assert merging.ready([standby, well]) == {"store": "ok", "bus": "ok", "blind": False, "judge": "none"}
+    assert merging.ready([standby, away, well])["store"] == "PostgreSQL is away"
+    assert merging.ready([standby, away])["blind"] is True
+    assert merging.ready([well, {**standby, "judge": "away"}])["judge"] == "away"

@@ -299,12 +299,14 @@ class FleetSite:
 
     async def _ready(self, scope: Scope) -> Answer:
         answers = await ask_all(self.sites, scope)
-        there = [one for one in answers if one.status == 200]
-        found = self._merged(there or answers, _ready)
-        if there and len(there) < SLOTS:
-            missing = [one.slot for one in answers if one.status != 200]
-            return answer({**_ready(there), "status": "unready", "missing": missing}, 503)
-        return found
+        if refused := [one for one in answers if 400 <= one.status < 500]:
+            return self._as_is(refused[0])
+        missing = [one.slot for one in answers if one.status != 200]
+        said = [value for one in answers if one.body and "store" in (value := one.json())]
+        if not said:
+            raise _nobody(missing)
+        ready = {"status": "unready" if missing else "ok", **merging.ready(said), "missing": missing}
+        return answer(ready, 503 if missing else 200)
 
     async def _agents(self, scope: Scope) -> Answer:
         """The list of agents: by need from all slots at once, else one slot after the other."""
@@ -368,12 +370,6 @@ class FleetSite:
             if rows and slot + 1 in slots:
                 return answer({"events": rows, "after": slot + 1})
         return answer({"events": rows, "after": None})
-
-
-def _ready(answers: Sequence[SlotAnswer]) -> dict[str, Any]:
-    values = [one.json() for one in answers]
-    first: dict[str, Any] = next((one for one in values if one["status"] != "ok"), values[0])
-    return {**first, "status": "ok", "blind": any(one["blind"] for one in values), "judge": "none"}
 
 
 def _agent_list(answers: Sequence[SlotAnswer], limit: int, *, by_need: bool) -> dict[str, Any]:

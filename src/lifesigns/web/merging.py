@@ -106,6 +106,23 @@ def hubs(answers: Sequence[SlotAnswer]) -> Json:
     return {"hubs": sorted(found.values(), key=lambda view: str(view["name"]))}
 
 
+def ready(said: Sequence[Json]) -> Json:
+    """`GET /readyz`: the worst of what the hubs of the slots say, also of those that are not ready. One that stands by has no bus."""
+
+    def worst(key: str) -> str:
+        return max(
+            (str(one.get(key, "none")) for one in said), key=lambda state: ("none", "ok", state).index(state)
+        )
+
+    judge = next((one["judge"] for one in said if one.get("judge", "none") not in ("none", "ok")), "none")
+    return {
+        "store": worst("store"),
+        "bus": worst("bus"),
+        "blind": any(one.get("blind") for one in said),
+        "judge": judge,
+    }
+
+
 def page(values: Mapping[int, Json], name: str, limit: int) -> tuple[list[Any], str | None]:
     """As many as fit of one slot after the other, whole slots if they do, and where to go on."""
     rows: list[Any] = []
