@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
@@ -59,8 +60,11 @@ BREAKERS: Final = "breakers/"
 """Breakers of one name, which agents of several slots have."""
 BY_ALL: Final = ("groups/", "hubs/", "silences", BREAKERS)
 """What changes something in every slot."""
-ALONE: Final = ("claims", "messages", "recovery", "recoveries", "memory", "audit")
-ALONE_ELSEWHERE: Final = ("/hooks/", "/v1/", "/ping/", "/mcp", "/metrics")
+ALONE: Final = re.compile(
+    r"/(hooks|v1|ping)/|/(mcp|metrics)|"
+    r"/api/v1/(claims|messages|recovery|recoveries|memory|audit)(/|$)|"
+    r"/api/v1/tasks/[^/]*/(claim|release|recover|recovery)$|/api/v1/agents/[^/]*/messages$"
+)
 """What needs one hub that judges all agents, or is not divided yet."""
 
 log: Final = logging.getLogger("lifesigns.web")
@@ -131,11 +135,7 @@ class FleetSite:
             return answer(Alive())
         if path == "/readyz":
             return await self._ready(scope)
-        if (
-            part in ALONE
-            or part.startswith(tuple(f"{one}/" for one in ALONE))
-            or path.startswith(ALONE_ELSEWHERE)
-        ):
+        if ALONE.match(path):
             raise Problem(501, f"{path} {NOT_HERE}")
         if (agent_id := _agent_in(scope["raw_path"])) is not None:
             await self._pass_on(slot_of(agent_id), scope, receive, send)
@@ -145,8 +145,14 @@ class FleetSite:
             return None
         if path in DELIVERIES and method == "POST":
             return await self._deliver(scope, receive, send)
+        if part.split("/")[0] == "tokens":
+            await self._access.sync(self._clock())  # Another hub may have made one just now.
         if method in ("GET", "HEAD"):
             return await self._read(part, scope, receive, send)
+        if method == "PUT" and part.startswith("tasks/"):  # The content of a checkpoint, which may be large.
+            saver = dict(query_of(scope)).get("agent_id", "")
+            await self._pass_on(slot_of(saver), scope, receive, send)
+            return None
         if part.startswith((*BY_ALL, *BY_ONE_OF_THEM)):
             return await self._change(part, scope, await self._body(scope, receive))
         await self._pass_on(self._here(), scope, receive, send)
@@ -354,7 +360,9 @@ class FleetSite:
         query = query_of(scope)
         given = dict(query)
         rest = [pair for pair in query if pair[0] != "after"]
-        after = int(given["after"]) if given.get("after", "").isdecimal() else 0
+        if not given.get("after", "0").isdecimal():
+            return self._as_is(await ask(self.sites[0], 0, scope))  # It says what is wrong with it.
+        after = int(given.get("after", "0"))
         event_id, first = divmod(after, SLOTS)
         slots = [slot_of(given["agent"])] if "agent" in given else range(first, SLOTS)
         rows: list[Any] = []

@@ -69,12 +69,18 @@ def with_query(scope: Scope, query: Query) -> Scope:
 
 
 def inner_scope(scope: Scope, connection: _NoConnection, body: bytes, more: Mapping[bytes, bytes]) -> Scope:
-    """A call as a slot gets it."""
+    """A call as a slot gets it; one for the head of an answer gets all of it, which is read here."""
     dropped = _NOT_PASSED_ON | more.keys()
     headers = [header for header in scope["headers"] if header[0] not in dropped] + [*more.items()]
     if body:
         headers.append((b"content-length", b"%d" % len(body)))
-    return {**scope, "headers": headers, "state": {**scope.get("state", {}), "connection": connection}}
+    method = "GET" if scope["method"] == "HEAD" else scope["method"]
+    return {
+        **scope,
+        "method": method,
+        "headers": headers,
+        "state": {**scope.get("state", {}), "connection": connection},
+    }
 
 
 async def ask(app: App | None, slot: int, scope: Scope, body: bytes = b"", **more: str) -> SlotAnswer:
