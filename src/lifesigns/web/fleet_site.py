@@ -274,13 +274,16 @@ class FleetSite:
         done = [one for one in answers if 200 <= one.status < 300]
         if done and part.startswith(BY_ALL) and (away := _away(answers)):
             raise _nobody([one.slot for one in away], "the others have done it")
+        refused = [one for one in answers if one.status == 409]
+        if done and part.startswith("hubs/") and refused:
+            return self._as_is(refused[0])  # It is so of a hub as a whole or not: who asks has to know, and asks again.
         if done and part.startswith(BREAKERS):
             turned = [row for one in done for row in one.json()["interventions"]]
             return answer({"interventions": turned}, done[0].status)
         if done:
             return self._as_is(done[0])
         known = [one for one in answers if one.status not in (404, 409)]
-        return self._as_is((known or [one for one in answers if one.status == 409] or answers)[0])
+        return self._as_is((known or refused or answers)[0])
 
     # --- what goes out --------------------------------------------------------------------------------
 
