@@ -4,9 +4,14 @@ whole fleet, and whatever happens to one of them, no agent is convicted for it."
 from __future__ import annotations
 
 import http.client
+import http.cookiejar
 import itertools
+import json
+import re
 import shutil
 import time
+import urllib.parse
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,7 +20,7 @@ import pytest
 
 from tests.journeys.hub_pair import Line, readiness
 from tests.journeys.outside import Hub, Json, Refused, serving
-from tests.journeys.test_one_view import EventReader, beside
+from tests.journeys.test_one_view import EventReader, beside, opened
 from tests.servers.nats import NatsServer
 from tests.servers.postgres import PostgresServer
 
@@ -219,6 +224,7 @@ def test_any_hub_takes_what_is_for_all(tmp_path: Path) -> None:
             with pytest.raises(Refused) as refused:
                 hub.request("GET", "/api/v1/fleet", token="nonsense")
             assert refused.value.status == 401
+        sees_all_slots_in_a_browser(three)
         with pytest.raises(Refused) as refused:
             one.get("/api/v1/messages")
         assert refused.value.status == 501
@@ -227,6 +233,29 @@ def test_any_hub_takes_what_is_for_all(tmp_path: Path) -> None:
         assert "hubs.judge" in str(refused.value.body)
         assert "w-7" in two.cli("agents", "--all", check=False).stdout
         assert "judges" in two.cli("hubs").stdout
+
+
+def sees_all_slots_in_a_browser(hub: Hub) -> None:
+    """Its session is of this hub, and most slots are judged by others."""
+    link = hub.post("/api/v1/sign-in-links", {})["url"]
+    jar = http.cookiejar.CookieJar()
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
+    form = dict(re.findall(r'name="(code|nonce)" value="([^"]+)"', opened(browser, link)[1].decode()))
+    button = urllib.request.Request(f"{hub.url}/sign-in", urllib.parse.urlencode(form).encode())
+    button.add_header("Origin", hub.url)
+    opened(browser, button)
+    status, fleet = opened(browser, f"{hub.url}/api/v1/fleet")
+    assert (status, json.loads(fleet)["missing"], json.loads(fleet)["agents"]) == (200, [], 41)
+    for name in (f"w-{n}" for n in range(8)):
+        assert opened(browser, f"{hub.url}/api/v1/agents/{name}")[0] == 200
+    for origin, allowed in (("http://evil.example", False), (hub.url, True)):
+        act = urllib.request.Request(f"{hub.url}/api/v1/agents/w-5/pause", b"{}", method="POST")
+        act.add_header("Origin", origin)
+        assert (opened(browser, act)[0] == 202) is allowed
+    out = urllib.request.Request(f"{hub.url}/sign-out", b"", method="POST")
+    out.add_header("Origin", hub.url)
+    assert opened(browser, out)[0] == 204
+    assert opened(browser, f"{hub.url}/api/v1/fleet")[0] == 401
 
 
 @pytest.mark.timeout(180)

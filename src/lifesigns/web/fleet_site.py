@@ -30,13 +30,15 @@ from lifesigns.web.beat_fast_path import Peer
 from lifesigns.web.bodies import ClientGone, Receive, read_body
 from lifesigns.web.exchange import HttpExchange
 from lifesigns.web.fleet_events import fleet_events
-from lifesigns.web.forwarded import SLOT
+from lifesigns.web.forwarded import SIGNED_IN, SLOT
 from lifesigns.web.host_policy import HostPolicy
 from lifesigns.web.slot_calls import SlotAnswer, ask, ask_all, query_of, with_query
 from lifesigns.web.standby import StandbySite, with_id
 
 API: Final = "/api/v1/"
-AGENT: Final = b"/api/v1/agents/"
+OF_AGENTS: Final = (b"/api/v1/agents/", b"/ping/", b"/healthz/")
+"""What begins so goes on with the id of an agent."""
+BREAKER: Final = "breakers/"
 DELIVERIES: Final = (f"{API}beats", f"{API}signals")
 PAGE_BASE: Final = 10**15
 """Above the place of an agent in the list of its slot: the cursor of a whole list is the slot, and that place."""
@@ -49,19 +51,23 @@ LISTS: Final[Mapping[str, Callable[[Sequence[SlotAnswer]], dict[str, Any]]]] = {
     "alerts": merging.alerts,
     "breakers": merging.listed("breakers"),
     "tasks": merging.listed("tasks"),
-    "silences": merging.listed("silences"),
+    "silences": merging.silences,
     "interventions": merging.listed(
         "interventions", lambda row: row["stages"][-1]["at"] if row["stages"] else ""
     ),
 }
 """What is asked of all slots, and merged."""
 
-BY_ONE_OF_THEM: Final = ("interventions/", "tasks/", "alerts/")
+MERGED: Final = ("agents", "events", "events/list", "orders")
+"""What is asked of all slots, in ways of its own."""
+BEARER: Final = 'Bearer realm="lifesigns"'
+
+BY_ONE_OF_THEM: Final = ("interventions/", "escalations/", "tasks/", "alerts/")
 """What one slot knows: the first one that does answers."""
 BY_ALL: Final = ("groups/", "hubs/", "silences")
 """What changes something in every slot."""
 ALONE: Final = ("claims", "messages", "recovery", "recoveries", "memory", "audit")
-ALONE_ELSEWHERE: Final = ("/hooks/", "/v1/", "/ping/", "/mcp", "/metrics")
+ALONE_ELSEWHERE: Final = ("/hooks/", "/v1/", "/mcp", "/metrics")
 """What needs one hub that judges all agents, or is not divided yet."""
 
 log: Final = logging.getLogger("lifesigns.web")
@@ -132,21 +138,28 @@ class FleetSite:
             return answer(Alive())
         if path == "/readyz":
             return await self._ready(scope)
+        of_task = method not in ("GET", "HEAD") and part.startswith("tasks/")  # Claims, and whose a task is.
         if (
-            part in ALONE
+            of_task
+            or part in ALONE
             or part.startswith(tuple(f"{one}/" for one in ALONE))
             or path.startswith(ALONE_ELSEWHERE)
         ):
             raise Problem(501, f"{path} {NOT_HERE}")
-        if scope["raw_path"].startswith(AGENT):
-            agent_id = unquote(scope["raw_path"][len(AGENT) :].split(b"/", 1)[0].decode("latin-1"))
+        known = await self._is_known(scope)
+        if (agent_id := _agent_in(scope["raw_path"])) is not None:
             await self._pass_on(slot_of(agent_id), scope, receive, send)
             return None
-        if not await self._is_known(scope):
+        if not known and (part in LISTS or part in MERGED) and session_shown(scope, self._host_policy):
+            # The hub of one slot may know it, and would answer for its own part only.
+            raise Problem(401, "you are not signed in any more", headers={"WWW-Authenticate": BEARER})
+        if not known:
             await self._pass_on(self._here(), scope, receive, send)  # One refusal, and not one of each slot.
             return None
         if path in DELIVERIES and method == "POST":
             return await self._deliver(scope, receive, send)
+        if part.startswith(BREAKER):
+            return await self._breaker(scope, receive, send)
         if method in ("GET", "HEAD"):
             return await self._read(part, scope, receive, send)
         if part.startswith((*BY_ALL, *BY_ONE_OF_THEM)):
@@ -160,7 +173,7 @@ class FleetSite:
         if part in LISTS:
             return self._merged(await ask_all(self.sites, scope), LISTS[part])
         if part == "events":
-            return await fleet_events(self.sites, scope)
+            return await fleet_events(self.sites, scope, lambda: self._may_still(scope))
         if part == "events/list":
             return await self._events(scope)
         if part == "orders":
@@ -188,7 +201,16 @@ class FleetSite:
         if token is not None:
             return await self._access.look_up(token, now) is not None
         session = session_shown(scope, self._host_policy)
-        return session is not None and self._access.session(session, now) is not None
+        who = None if session is None else self._access.session(session, now)
+        if who is None:
+            return False
+        scope[SIGNED_IN] = who.token_id  # For slots that are judged elsewhere.
+        return True
+
+    def _may_still(self, scope: Scope) -> bool:
+        """Whether the session of a client that listens is still open; a token is asked for by each slot."""
+        session = session_shown(scope, self._host_policy)
+        return session is None or self._access.session(session, self._clock()) is not None
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         return await read_body(headers_of(scope), receive, self._limits.body_bytes)
@@ -251,6 +273,18 @@ class FleetSite:
         if len(failed) == len(tasks):
             return self._as_is(failed[0])
         return answer({"orders": orders})
+
+    async def _breaker(self, scope: Scope, receive: Receive, send: Send) -> Answer | None:
+        """The breakers of a name: of an agent, or those of all. Those of several agents are turned one at a time."""
+        agent_id = dict(query_of(scope)).get("agent")
+        if agent_id is not None:
+            await self._pass_on(slot_of(agent_id), scope, receive, send)
+            return None
+        if scope["method"] not in ("GET", "HEAD"):
+            raise Problem(400, "is missing: several hubs judge, so say whose breaker is meant", field="agent")
+        answers = await ask_all(self.sites, scope)
+        some = [one for one in answers if one.status != 404]
+        return self._merged(some, LISTS["breakers"]) if some else self._as_is(answers[0])
 
     async def _change(self, part: str, scope: Scope, body: bytes) -> Answer:
         """What every slot has to do, or the one that knows it."""
@@ -395,6 +429,14 @@ def _slots_in(body: bytes) -> Sequence[int]:
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return range(SLOTS) if body else (0,)
     return sorted({slot_of(one.agent_id) for one in named}) or (0,)
+
+
+def _agent_in(raw_path: bytes) -> str | None:
+    """The agent that a path is about."""
+    for before in OF_AGENTS:
+        if raw_path.startswith(before):
+            return unquote(raw_path[len(before) :].split(b"/", 1)[0].decode("latin-1"))
+    return None
 
 
 def _alert_of_slot(scope: Scope) -> tuple[Scope, int | None]:

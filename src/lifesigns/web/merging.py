@@ -116,6 +116,12 @@ def listed(name: str, key: Callable[[Json], Any] | None = None) -> Callable[[Seq
     return merged
 
 
+def silences(answers: Sequence[SlotAnswer]) -> Json:
+    """`GET /silences`: each was made in every slot."""
+    rows = {row["id"]: row for one in answers for row in one.json()["silences"]}
+    return {"silences": [*rows.values()]}
+
+
 def alerts(answers: Sequence[SlotAnswer]) -> Json:
     """`GET /alerts`: what stands first, then what happened, the newest first."""
     rows: list[Json] = []
