@@ -225,6 +225,12 @@ def test_any_hub_takes_what_is_for_all(tmp_path: Path) -> None:
                 hub.request("GET", "/api/v1/fleet", token="nonsense")
             assert refused.value.status == 401
         sees_all_slots_in_a_browser(three)
+        quiet = two.post("/api/v1/silences", {"agents": ["w-*"], "for": 3600, "reason": "maintenance"})["id"]
+        assert [made["id"] for made in one.get("/api/v1/silences")["silences"]] == [quiet]
+        three.request("DELETE", f"/api/v1/silences/{quiet}")
+        assert one.get("/api/v1/silences")["silences"] == []
+        two.get("/ping/nightly")
+        assert one.health("nightly") is not None, "a job is an agent"
         with pytest.raises(Refused) as refused:
             one.get("/api/v1/messages")
         assert refused.value.status == 501
