@@ -4,9 +4,14 @@ whole fleet, and whatever happens to one of them, no agent is convicted for it."
 from __future__ import annotations
 
 import http.client
+import http.cookiejar
 import itertools
+import json
+import re
 import shutil
 import time
+import urllib.parse
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,7 +20,8 @@ import pytest
 
 from tests.journeys.hub_pair import Line, readiness
 from tests.journeys.outside import Hub, Json, Refused, serving
-from tests.journeys.test_one_view import EventReader, beside
+from tests.journeys.test_endings import IMPATIENT
+from tests.journeys.test_one_view import EventReader, beside, opened
 from tests.servers.nats import NatsServer
 from tests.servers.postgres import PostgresServer
 
@@ -41,7 +47,7 @@ BY_HTTP = [f"http-{n}" for n in range(12)]
 @contextmanager
 def three_hubs(folder: Path, bus: str | None = None) -> Iterator[list[Hub]]:
     """They are there, and have agreed on who judges what."""
-    config: Json = {"hubs": {"judge": "all"}, "profile": "swift"}
+    config: Json = {"hubs": {"judge": "all"}, **IMPATIENT}
     if bus is not None:
         config["bus"] = bus
     with PostgresServer() as server:
@@ -138,18 +144,24 @@ def test_hubs_come_and_go_and_no_agent_is_convicted_for_it(tmp_path: Path) -> No
             by_http.kill()
             three.until(lambda: {*BY_HTTP} <= three.disconnected(), "those who died are found")
             assert three.disconnected() == {*BY_HTTP}
-            held = {
-                one["data"]["stage"]
-                for one in three.events("INTERVENTION")
-                if one["data"]["rung"] == "terminate"
-            }
-            assert "ordered" not in held, "nobody is ended: a person decides"
+            three.until(lambda: ended(three), "some of them are to be ended: it is known how all others are")
+            assert ended(three) <= {*BY_HTTP}
             known = {event["id"] for event in three.events()} - before
             three.until(lambda: known <= {*reader.ids}, "a listener has heard of all that")
             reader.over = True
             three.post("/api/v1/beats", {"agent_id": "last"})
         assert len(reader.ids) == len({*reader.ids}), "and of nothing twice"
         (one.folder / "enough").touch()
+
+
+def ended(hub: Hub) -> set[str]:
+    """The agents that somebody was told to end."""
+    found = hub.events("INTERVENTION")
+    return {
+        one["agent_id"]
+        for one in found
+        if (one["data"]["rung"], one["data"]["stage"]) == ("terminate", "ordered")
+    }
 
 
 def missing(hub: Hub) -> list[int] | None:
@@ -219,6 +231,13 @@ def test_any_hub_takes_what_is_for_all(tmp_path: Path) -> None:
             with pytest.raises(Refused) as refused:
                 hub.request("GET", "/api/v1/fleet", token="nonsense")
             assert refused.value.status == 401
+        sees_all_slots_in_a_browser(three)
+        quiet = two.post("/api/v1/silences", {"agents": ["w-*"], "for": 3600, "reason": "maintenance"})["id"]
+        assert [made["id"] for made in one.get("/api/v1/silences")["silences"]] == [quiet]
+        three.request("DELETE", f"/api/v1/silences/{quiet}")
+        assert one.get("/api/v1/silences")["silences"] == []
+        two.get("/ping/nightly")
+        assert one.health("nightly") is not None, "a job is an agent"
         with pytest.raises(Refused) as refused:
             one.get("/api/v1/messages")
         assert refused.value.status == 501
@@ -227,6 +246,29 @@ def test_any_hub_takes_what_is_for_all(tmp_path: Path) -> None:
         assert "hubs.judge" in str(refused.value.body)
         assert "w-7" in two.cli("agents", "--all", check=False).stdout
         assert "judges" in two.cli("hubs").stdout
+
+
+def sees_all_slots_in_a_browser(hub: Hub) -> None:
+    """Its session is of this hub, and most slots are judged by others."""
+    link = hub.post("/api/v1/sign-in-links", {})["url"]
+    jar = http.cookiejar.CookieJar()
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
+    form = dict(re.findall(r'name="(code|nonce)" value="([^"]+)"', opened(browser, link)[1].decode()))
+    button = urllib.request.Request(f"{hub.url}/sign-in", urllib.parse.urlencode(form).encode())
+    button.add_header("Origin", hub.url)
+    opened(browser, button)
+    status, fleet = opened(browser, f"{hub.url}/api/v1/fleet")
+    assert (status, json.loads(fleet)["missing"], json.loads(fleet)["agents"]) == (200, [], 41)
+    for name in (f"w-{n}" for n in range(8)):
+        assert opened(browser, f"{hub.url}/api/v1/agents/{name}")[0] == 200
+    for origin, allowed in (("http://evil.example", False), (hub.url, True)):
+        act = urllib.request.Request(f"{hub.url}/api/v1/agents/w-5/pause", b"{}", method="POST")
+        act.add_header("Origin", origin)
+        assert (opened(browser, act)[0] == 202) is allowed
+    out = urllib.request.Request(f"{hub.url}/sign-out", b"", method="POST")
+    out.add_header("Origin", hub.url)
+    assert opened(browser, out)[0] == 204
+    assert opened(browser, f"{hub.url}/api/v1/fleet")[0] == 401
 
 
 @pytest.mark.timeout(180)

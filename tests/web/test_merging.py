@@ -69,6 +69,11 @@ def test_counts_of_groups_are_added() -> None:
     assert found == [{**one, "members": 7, "unwell": 5, "braked": True}, other]
 
 
+def test_a_silence_is_listed_once() -> None:
+    one = {"silences": [{"id": "s-1"}, {"id": "s-2"}]}
+    assert merging.silences(said(one, one)) == {"silences": [{"id": "s-1"}, {"id": "s-2"}]}
+
+
 def test_a_hub_is_listed_once_with_its_slots() -> None:
     row = {"name": "h", "url": "u", "state": "judges", "renewed_ago_s": 0.5, "ready": True, "here": False}
     away = {**row, "state": "stands by", "renewed_ago_s": 0.1}

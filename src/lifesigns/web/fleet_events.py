@@ -8,7 +8,7 @@ that id.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Final
 
@@ -30,8 +30,10 @@ def places_in(said: str) -> list[str] | None:
     return parts if len(parts) == SLOTS and all(part.isdecimal() for part in parts) else None
 
 
-async def fleet_events(apps: Sequence[App | None], scope: Scope) -> Answer | Stream:
-    """`GET /events`."""
+async def fleet_events(
+    apps: Sequence[App | None], scope: Scope, may_hear: Callable[[], bool]
+) -> Answer | Stream:
+    """`GET /events`, for as long as this client may hear."""
     if away := [slot for slot, app in enumerate(apps) if app is None]:
         raise Problem(503, f"nobody judges slot {away[0]} right now", headers={"Retry-After": "1"})
     query = [pair for pair in query_of(scope) if pair[0] != "after"]
@@ -55,11 +57,11 @@ async def fleet_events(apps: Sequence[App | None], scope: Scope) -> Answer | Str
     except BaseException:
         await stack.aclose()
         raise
-    return Stream(_merged(streams, stack), STREAM, HEADERS)
+    return Stream(_merged(streams, stack, may_hear), STREAM, HEADERS)
 
 
 async def _merged(
-    streams: Sequence[AsyncIterator[bytes]], stack: AsyncExitStack
+    streams: Sequence[AsyncIterator[bytes]], stack: AsyncExitStack, may_hear: Callable[[], bool]
 ) -> AsyncGenerator[bytes, None]:
     places = ["0"] * SLOTS
     queue: asyncio.Queue[tuple[int, bytes] | None] = asyncio.Queue(WAITING_MAX)
@@ -80,6 +82,8 @@ async def _merged(
     try:
         while (found := await queue.get()) is not None:
             slot, block = found
+            if not may_hear():
+                return
             if len(begun) == SLOTS:
                 yield _renamed(block, slot, places) + b"\n\n"
             elif not block.startswith(b"retry:"):

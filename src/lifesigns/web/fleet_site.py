@@ -32,14 +32,16 @@ from lifesigns.web.beats_and_orders import check_accepted
 from lifesigns.web.bodies import ClientGone, Receive, read_body
 from lifesigns.web.exchange import HttpExchange
 from lifesigns.web.fleet_events import fleet_events
-from lifesigns.web.forwarded import PART, SLOT
+from lifesigns.web.forwarded import PART, SIGNED_IN, SLOT
 from lifesigns.web.host_policy import HostPolicy
 from lifesigns.web.slot_calls import Query, SlotAnswer, ask, ask_all, query_of, with_query
 from lifesigns.web.standby import StandbySite, with_id
 from lifesigns.wire import Rejected
 
 API: Final = "/api/v1/"
-OF_AGENTS: Final = (b"/api/v1/agents/", b"/healthz/")
+OF_AGENTS: Final = (b"/api/v1/agents/", b"/ping/", b"/healthz/")
+"""What begins so goes on with the id of an agent."""
+PROBES: Final = ("/healthz", "/readyz")
 DELIVERIES: Final = (f"{API}beats", f"{API}signals")
 LIMIT: Final = 100
 
@@ -54,6 +56,10 @@ LISTS: Final[Mapping[str, Callable[[Sequence[SlotAnswer]], dict[str, Any]]]] = {
 PAGED: Final = ("breakers", "tasks")
 """What is listed page by page, one slot after the other."""
 
+MERGED: Final = ("agents", "events", "events/list", "orders", "interventions", *PAGED)
+"""What is asked of all slots, in ways of its own."""
+BEARER: Final = 'Bearer realm="lifesigns"'
+
 BY_ONE_OF_THEM: Final = ("interventions/", "escalations/", "tasks/", "alerts/")
 """What one slot knows: the first one that does answers."""
 BREAKERS: Final = "breakers/"
@@ -61,9 +67,9 @@ BREAKERS: Final = "breakers/"
 BY_ALL: Final = ("groups/", "hubs/", "silences", BREAKERS)
 """What changes something in every slot."""
 ALONE: Final = re.compile(
-    r"/(hooks|v1|ping)/|/(mcp|metrics)|"
+    r"/(hooks|v1)/|/(mcp|metrics)|"
     r"/api/v1/(claims|messages|recovery|recoveries|memory|audit)(/|$)|"
-    r"/api/v1/tasks/[^/]*/(claim|release|recover|recovery)$|/api/v1/agents/[^/]*/messages$"
+    r"/api/v1/tasks/[^/]*/recovery$|/api/v1/agents/[^/]*/messages$"
 )
 """What needs one hub that judges all agents, or is not divided yet."""
 
@@ -130,17 +136,19 @@ class FleetSite:
             return None
         path, method = scope["path"], scope["method"]
         part = path.removeprefix(API) if path.startswith(API) else ""
-        if path == "/healthz":
-            self._host_policy.check_host(headers_of(scope).get(b"host"))
-            return answer(Alive())
-        if path == "/readyz":
-            return await self._ready(scope)
-        if ALONE.match(path):
+        if path in PROBES:
+            return await self._probe(scope)
+        of_task = method not in ("GET", "HEAD") and part.startswith("tasks/")  # Claims, and whose a task is.
+        if of_task or ALONE.match(path):
             raise Problem(501, f"{path} {NOT_HERE}")
-        if (agent_id := _agent_in(scope["raw_path"])) is not None:
+        known = await self._is_known(scope)
+        if (agent_id := _agent_in(scope, part)) is not None:
             await self._pass_on(slot_of(agent_id), scope, receive, send)
             return None
-        if not await self._is_known(scope):
+        if not known and (part in LISTS or part in MERGED) and session_shown(scope, self._host_policy):
+            # The hub of one slot may know it, and would answer for its own part only.
+            raise Problem(401, "you are not signed in any more", headers={"WWW-Authenticate": BEARER})
+        if not known:
             await self._pass_on(self._here(), scope, receive, send)  # One refusal, and not one of each slot.
             return None
         if path in DELIVERIES and method == "POST":
@@ -149,10 +157,6 @@ class FleetSite:
             await self._access.sync(self._clock())  # Another hub may have made one just now.
         if method in ("GET", "HEAD"):
             return await self._read(part, scope, receive, send)
-        if method == "PUT" and part.startswith("tasks/"):  # The content of a checkpoint, which may be large.
-            saver = dict(query_of(scope)).get("agent_id", "")
-            await self._pass_on(slot_of(saver), scope, receive, send)
-            return None
         if part.startswith((*BY_ALL, *BY_ONE_OF_THEM)):
             return await self._change(part, scope, await self._body(scope, receive))
         await self._pass_on(self._here(), scope, receive, send)
@@ -169,7 +173,7 @@ class FleetSite:
             newest = partial(merging.newest_interventions, limit=_limit_of(query_of(scope)))
             return self._merged(await ask_all(self.sites, scope), newest)
         if part == "events":
-            return await fleet_events(self.sites, scope)
+            return await fleet_events(self.sites, scope, lambda: self._may_still(scope))
         if part == "events/list":
             return await self._events(scope)
         if part == "orders":
@@ -199,7 +203,16 @@ class FleetSite:
         if token is not None:
             return await self._access.look_up(token, now) is not None
         session = session_shown(scope, self._host_policy)
-        return session is not None and self._access.session(session, now) is not None
+        who = None if session is None else self._access.session(session, now)
+        if who is None:
+            return False
+        scope[SIGNED_IN] = who.token_id  # For slots that are judged elsewhere.
+        return True
+
+    def _may_still(self, scope: Scope) -> bool:
+        """Whether the session of a client that listens is still open; a token is asked for by each slot."""
+        session = session_shown(scope, self._host_policy)
+        return session is None or self._access.session(session, self._clock()) is not None
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         return await read_body(headers_of(scope), receive, self._limits.body_bytes)
@@ -276,7 +289,9 @@ class FleetSite:
             raise _nobody([one.slot for one in away], "the others have done it")
         refused = [one for one in answers if one.status == 409]
         if done and part.startswith("hubs/") and refused:
-            return self._as_is(refused[0])  # It is so of a hub as a whole or not: who asks has to know, and asks again.
+            return self._as_is(
+                refused[0]
+            )  # It is so of a hub as a whole or not: who asks has to know, and asks again.
         if done and part.startswith(BREAKERS):
             turned = [row for one in done for row in one.json()["interventions"]]
             return answer({"interventions": turned}, done[0].status)
@@ -306,7 +321,10 @@ class FleetSite:
         missing = [one.slot for one in answers if one.status != 200]
         return answer({**merge(there), "missing": missing})
 
-    async def _ready(self, scope: Scope) -> Answer:
+    async def _probe(self, scope: Scope) -> Answer:
+        if scope["path"] == "/healthz":
+            self._host_policy.check_host(headers_of(scope).get(b"host"))
+            return answer(Alive())
         answers = await ask_all(self.sites, scope)
         if refused := [one for one in answers if 400 <= one.status < 500]:
             return self._as_is(refused[0])
@@ -408,12 +426,12 @@ def _limit_of(query: Query) -> int:
     return int(given) if given.isdecimal() else LIMIT
 
 
-def _agent_in(raw_path: bytes) -> str | None:
-    """The agent that a path is about."""
-    for begin in OF_AGENTS:
-        if raw_path.startswith(begin):
-            return unquote(raw_path[len(begin) :].split(b"/", 1)[0].decode("latin-1"))
-    return None
+def _agent_in(scope: Scope, part: str) -> str | None:
+    """The agent that a call is about."""
+    for before in OF_AGENTS:
+        if scope["raw_path"].startswith(before):
+            return unquote(scope["raw_path"][len(before) :].split(b"/", 1)[0].decode("latin-1"))
+    return dict(query_of(scope)).get("agent") if part.startswith(BREAKERS) else None
 
 
 def _slots_in(body: bytes) -> Sequence[int]:

@@ -152,10 +152,9 @@ def newest_interventions(answers: Sequence[SlotAnswer], limit: int) -> Json:
 
 
 def silences(answers: Sequence[SlotAnswer]) -> Json:
-    """`GET /silences`: each of them is one of every slot, under the same id."""
-    return {
-        "silences": [*{one["id"]: one for answer in answers for one in answer.json()["silences"]}.values()]
-    }
+    """`GET /silences`: each was made in every slot."""
+    rows = {row["id"]: row for one in answers for row in one.json()["silences"]}
+    return {"silences": [*rows.values()]}
 
 
 def alerts(answers: Sequence[SlotAnswer]) -> Json:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
+import secrets
+from hashlib import blake2b
 from typing import Annotated, Final
 
 import msgspec
@@ -61,7 +62,9 @@ async def silence(request: Request) -> Answer:
         if kind not in NAMES:
             raise Problem(400, f"{kind[:100]!r} is none of {', '.join(NAMES)}", field="kinds")
     which = Matcher(wanted.kinds, wanted.agents, wanted.roles)
-    made = Silence(_id(wanted), which, now + wanted.lasts_for, request.principal.by, wanted.reason, now)
+    made = Silence(
+        f"s-{_name(request)}", which, now + wanted.lasts_for, request.principal.by, wanted.reason, now
+    )
     try:
         request.service.notifier.silence(made)
     except UsageError as error:
@@ -74,9 +77,11 @@ async def silence(request: Request) -> Answer:
     return answer(view, 201)
 
 
-def _id(wanted: SilenceBody) -> str:
-    """The same at the hubs of all slots, which get the same request."""
-    return f"s-{sha256(correlation_id.get().encode() + msgspec.json.encode(wanted)).hexdigest()[:8]}"
+def _name(request: Request) -> str:
+    """A new name. Of one call to all slots it is the same in each, so that one call can end it."""
+    if request.service.hub.slot is None:
+        return secrets.token_hex(4)
+    return blake2b(correlation_id.get().encode(), digest_size=4).hexdigest()
 
 
 async def unsilence(request: Request) -> Answer:
