@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from lifesigns.core.effects import Brake, Escalate, Rung, Terminate
@@ -150,3 +152,59 @@ def test_a_host_on_which_another_engine_hears_somebody_is_there() -> None:
 
     assert cause(heard=False) is Cause.PARTITION
     assert cause(heard=True) is Cause.UNKNOWN
+
+
+def test_hosts_are_told_of_only_while_somebody_there_is_in_trouble() -> None:
+    """Here or elsewhere: with a host for each agent, all of them would be told every second."""
+    one, two = parts()
+    for watch, name in ((one, "a"), (two, "b")):
+        watch.beat(name, host="h")
+        watch.beat(f"{name}-2", host=f"of-{name}")
+    tell_each_other(one, two)
+    assert {*two.engine.summary(two.now).groups} == {"fleet"}
+    one.hear(ErrorReported(agent_id="a", message="disk full", recoverable=False))
+    tell_each_other(one, two)
+    assert two.engine.summary(two.now).groups == {"fleet": {"": (2, 0)}, "host h": {"": (1, 0)}}
+    tell_each_other(one, two)
+    assert one.engine.summary(one.now).groups == {"fleet": {"": (2, 1)}, "host h": {"": (1, 1)}}
+    assert one.engine._context.fleet._sources_in("host h").of("") == (2, 1)
+
+
+def small_fleet(watches: int = 4) -> list[Watch]:
+    """An agent for each engine, whose fleet may lose one a minute."""
+    engines = [Watch(fleet=FleetPolicy(canary_every=0)) for _ in range(watches)]
+    for n, watch in enumerate(engines):
+        watch.engine.judges_a_part(1 / watches)
+        watch.beat(f"a-{n}")
+    return engines
+
+
+@pytest.mark.parametrize(
+    "late_by", [(0.0, 0.0, 0.0, 0.0), (0.0, 3.0, 6.0, 9.0), (12.0, 8.0, 4.0, 0.0), (9.0, 0.0, 18.0, 2.0)]
+)
+def test_of_a_small_fleet_no_more_are_ended_at_once_than_one_engine_would_end(
+    late_by: tuple[float, ...],
+) -> None:
+    """Whoever comes first by a moment, or last; and news that are as old as they may be."""
+    engines, ended = small_fleet(), list[float]()
+    begun_at = engines[0].now
+    again = [begun_at + late for late in late_by]
+    news: list[list[FleetSummary]] = []
+    for second in range(200):
+        now = begun_at + second
+        for watch in engines:
+            watch.beat(f"a-{engines.index(watch)}", now)
+        news.append([watch.engine.summary(now) for watch in engines])
+        told = news[max(0, second - 4)]
+        for n, watch in enumerate(engines):
+            others = together([one for m, one in enumerate(told) if m != n])
+            watch.keep(watch.engine.hear_of_others(others, 4.0, now))
+            fleet, agent = watch.engine._context.fleet, watch.agent(f"a-{n}")
+            if now >= again[n]:
+                held = fleet.hold(agent, Rung.TERMINATE, now)
+                again[n] = now + 1000 if held is None else held[1]
+                if held is None:
+                    fleet.acted(agent, Rung.TERMINATE, now)
+                    ended.append(now)
+    assert len(ended) >= 2, "they are ended all the same"
+    assert all(later - earlier >= MINUTE - 5 for earlier, later in itertools.pairwise(sorted(ended)))

@@ -10,6 +10,7 @@ import pytest
 
 from lifesigns.adapters.store.postgres import PostgresStore
 from lifesigns.core.effects import Rung
+from lifesigns.core.fleet import NOT_ALL_SEEN
 from lifesigns.core.fleet_summary import KNOWN_FOR
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.signals import BeatReceived
@@ -52,12 +53,13 @@ class Process:
             ground.hub.hear([BeatReceived(agent_id=name)])
 
     def may_end(self) -> set[int]:
-        """The slots in which an agent might be ended now."""
+        """The slots in which an agent might be ended now, or once all others know that it is wished."""
         found = set[int]()
         for slot, ground in self.grounds.items():
             engine = ground.hub.engine
             (agent,) = engine.agents()
-            if engine._context.fleet.hold(agent, Rung.TERMINATE, ground.now) is None:
+            held = engine._context.fleet.hold(agent, Rung.TERMINATE, ground.now)
+            if held is None or held[0] != NOT_ALL_SEEN:
                 found.add(slot)
         return found
 

@@ -9,7 +9,7 @@ has its own view of a group (`source_counts.py`), so one source's made-up agents
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from math import inf
 from typing import Final
@@ -66,6 +66,9 @@ class FleetState:
     """By host: some of its living agents. Not stored: derived from the agents."""
 
 
+HOST: Final = "host "
+"""The name of a host's group begins so."""
+
 NOT_ALL_SEEN: Final = "several hubs judge, and how many agents are unwell elsewhere is not known right now"
 
 RELEASED_FOR: Final = 60 * MINUTE
@@ -91,6 +94,7 @@ class Fleet:
         """Whether all agents are here: else other engines know how the rest of each group is, and this one is careful."""
         self._elsewhere: Mapping[str, CountsBySource] = {}
         """Agents of other engines, by group and source."""
+        self._in_trouble_elsewhere: Set[str] = frozenset()
         self._elsewhere_known_until = -NEVER
 
     @property
@@ -228,7 +232,7 @@ class Fleet:
 
     def late_together(self, agent: Agent, at: float) -> bool:
         """Whether so many agents of its host were late just now that the host is the cause: starved, or cut off."""
-        return self._hosts.is_late(agent, self._sources_in(f"host {agent.host}"), at)
+        return self._hosts.is_late(agent, self._sources_in(f"{HOST}{agent.host}"), at)
 
     def may_be_late_together(self, agent: Agent) -> bool:
         """Whether its host could be late without our knowing: other agents on it are judged by other engines."""
@@ -327,6 +331,8 @@ class Fleet:
 
     def summary(self, now: float) -> FleetSummary:
         """This part of the fleet, for the other engines."""
+        suspected = self._hosts.suspected_now(now)
+        in_trouble = {*suspected}
         groups: dict[str, CountsBySource] = {}
         for name, counts in self._source_counts.items():
             elsewhere = self._elsewhere.get(name, {})
@@ -337,17 +343,26 @@ class Fleet:
                     own[source] = (members - there[0], unwell - there[1])
             if own:
                 groups[name] = own
-        suspected, heard_ago = self._hosts.summary(now)
+                if name.startswith(HOST) and any(unwell for _, unwell in own.values()):
+                    in_trouble.add(name.removeprefix(HOST))
+        told = in_trouble | self._in_trouble_elsewhere
+        groups = {
+            name: own
+            for name, own in groups.items()
+            if not name.startswith(HOST) or name.removeprefix(HOST) in told
+        }
         acts = [
             ActElsewhere(now - act.at, act.rung, act.agent_id, act.source)
             for act in self.state.acts
             if act.at > now - MINUTE
         ]
-        return FleetSummary(groups, suspected, heard_ago, acts)
+        heard_ago = self._hosts.heard_ago(told, now)
+        return FleetSummary(groups, sorted(in_trouble), suspected, heard_ago, acts, self._pace.wishes(now))
 
     def hear_of_others(self, others: FleetSummary, age: float, now: float, outbox: Outbox) -> None:
         """What the other engines know: their parts together, the oldest of which is so old."""
         before, self._elsewhere = self._elsewhere, others.groups
+        self._in_trouble_elsewhere = {*others.in_trouble}
         for name in [*dict.fromkeys([*before, *others.groups])]:
             was, there = before.get(name, {}), others.groups.get(name, {})
             if was != there:
@@ -357,6 +372,7 @@ class Fleet:
         # They say when they heard of it, and not when they said so.
         self._hosts.heard_elsewhere = {host: now - ago - KNOWN_FOR for host, ago in others.heard_ago.items()}
         self._pace.elsewhere = [Act(now - act.ago, act.rung, act.agent_id, act.source) for act in others.acts]
+        self._pace.wishes_elsewhere = others.wishes
         self._elsewhere_known_until = now + KNOWN_FOR - age
 
     def _count_elsewhere(self, name: str, was: CountsBySource, there: CountsBySource) -> None:
@@ -454,7 +470,7 @@ def groups_of(agent: Agent) -> tuple[str, ...]:
     """The groups of an agent."""
     names = [WHOLE]
     if agent.host:
-        names.append(f"host {agent.host}")
+        names.append(f"{HOST}{agent.host}")
     if agent.provider:
         names.append(f"provider {agent.provider}")
     return tuple(names)

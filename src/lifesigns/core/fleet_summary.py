@@ -29,16 +29,29 @@ class ActElsewhere(Struct, frozen=True):
     source: str
 
 
+class Wish(Struct, frozen=True):
+    """An automatic act that waits until all others know of it."""
+
+    rung: Rung
+    agent_id: str
+    source: str
+
+
 class FleetSummary(Struct, frozen=True):
     """A part of the fleet."""
 
     groups: Mapping[str, CountsBySource] = {}
+    """Of hosts only those that matter: somebody is unwell or silent there, here or elsewhere. Where each agent has a host of its own,
+    all of them every second would cost more than the beats."""
+    in_trouble: Sequence[str] = ()
+    """The hosts on which that is so here: the others say what they know of them."""
     suspected: Mapping[str, Mapping[str, int]] = {}
     """By host and source: how many were suspected just now."""
     heard_ago: Mapping[str, float] = {}
     """By host: when a living agent of it was last heard."""
     acts: Sequence[ActElsewhere] = ()
     """Of the last minute."""
+    wishes: Sequence[Wish] = ()
 
 
 def together(parts: Sequence[FleetSummary]) -> FleetSummary:
@@ -58,4 +71,7 @@ def together(parts: Sequence[FleetSummary]) -> FleetSummary:
                 here[source] = here.get(source, 0) + count
         for host, ago in part.heard_ago.items():
             heard_ago[host] = min(ago, heard_ago.get(host, ago))
-    return FleetSummary(groups, suspected, heard_ago, [act for part in parts for act in part.acts])
+    acts = [act for part in parts for act in part.acts]
+    wishes = [wish for part in parts for wish in part.wishes]
+    in_trouble = [*dict.fromkeys(host for part in parts for host in part.in_trouble)]
+    return FleetSummary(groups, in_trouble, suspected, heard_ago, acts, wishes)

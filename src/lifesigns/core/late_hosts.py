@@ -5,7 +5,7 @@ The engine then judges its agents later. How much the agents of other sources co
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -164,19 +164,22 @@ class LateHosts:
         here = late.by_source
         return {source: here.get(source, 0) + elsewhere.get(source, 0) for source in {**here, **elsewhere}}
 
-    def summary(self, now: float) -> tuple[dict[str, dict[str, int]], dict[str, float]]:
-        """Of each host: how many of each source were suspected just now; and how long ago a living agent of it was heard."""
-        suspected = {
+    def suspected_now(self, now: float) -> dict[str, dict[str, int]]:
+        """Of each host: how many of each source were suspected just now."""
+        return {
             host: dict(late.by_source)
             for host in [*self._late]
             if (late := self._late_on(host, now)).suspected
         }
+
+    def heard_ago(self, hosts: Iterable[str], now: float) -> dict[str, float]:
+        """Of each of these hosts: how long ago a living agent of it was heard."""
         agents = self._agents
-        heard_ago = {
+        return {
             host: now - max(agents[agent_id].heard_at for here in by_source.values() for agent_id in here)
-            for host, by_source in self._witnesses.items()
+            for host in hosts
+            if (by_source := self._witnesses.get(host))
         }
-        return suspected, heard_ago
 
     def _late_on(self, host: str, at: float) -> LateAgents:
         """The agents of a host that were late just now."""
