@@ -15,6 +15,9 @@ from lifesigns.web.slot_calls import SlotAnswer
 
 Json = dict[str, Any]
 
+STATES: Final = ("judges", "lost", "drained", "stands by")
+"""Of a hub, by what counts if it is another one in each slot."""
+
 NONE: Final = "-"
 """In place of a slot's token in `updated`, if it did not answer."""
 
@@ -96,8 +99,8 @@ def hubs(answers: Sequence[SlotAnswer]) -> Json:
             known["renewed_ago_s"] = min(known["renewed_ago_s"], view["renewed_ago_s"])
             known["ready"] = known["ready"] and view["ready"]
             known["here"] = known["here"] or view["here"]
+            known["state"] = min(known["state"], view["state"], key=STATES.index)
             if view["state"] == "judges":
-                known["state"] = "judges"
                 known["slots"].append(one.slot)
     return {"hubs": sorted(found.values(), key=lambda view: str(view["name"]))}
 
