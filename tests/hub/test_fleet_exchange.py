@@ -104,11 +104,14 @@ async def test_a_slot_that_says_nothing_new_ends_all_ending(
     for half in (one, two, one, two, one):
         await half.exchange.exchange()
     assert one.may_end()
+    assert one.exchange.why_unheard() == ""
+    monkeypatch.setattr(fleet_exchange, "UNHEARD_AFTER", 0.3)
     del two.exchange.hubs[5]
     for _ in range(3):
         await asyncio.sleep(0.15)
         await two.exchange.exchange()
         await one.exchange.exchange()
+    assert one.exchange.why_unheard().startswith("Nobody judges slot 5:"), "and people are told"
     for half in both:
         for ground in half.grounds.values():
             ground.now += KNOWN_FOR

@@ -79,6 +79,9 @@ def test_a_hub_is_listed_once_with_its_slots() -> None:
     away = {**row, "state": "stands by", "renewed_ago_s": 0.1}
     (found,) = merging.hubs(said({"hubs": [away]}, {"hubs": [row]}, {"hubs": [row]}))["hubs"]
     assert (found["state"], found["slots"], found["renewed_ago_s"]) == ("judges", [1, 2], 0.1)
+    lost = {**row, "state": "lost"}
+    (found,) = merging.hubs(said({"hubs": [away]}, {"hubs": [lost]}))["hubs"]
+    assert (found["state"], found["slots"]) == ("lost", [])
 
 
 def test_events_have_numbers_that_no_other_slot_has() -> None:

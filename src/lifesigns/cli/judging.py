@@ -12,6 +12,7 @@ import os
 import socket
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from lifesigns.cli.say import say
 from lifesigns.cli.serve import first_of
 from lifesigns.config.values import Config
 from lifesigns.errors import AdapterError, UsageError
+from lifesigns.events.hub_facts import HubPart
 from lifesigns.hub.access import Access
 from lifesigns.hub.bus_neighbours import BusNeighbours, HubCard
 from lifesigns.hub.clock import steady_clock
@@ -39,7 +41,9 @@ from lifesigns.web.server import served, while_standing_by
 from lifesigns.web.standby import StandbySite
 
 AGAIN_AFTER: Final = 1.0
-"""Seconds until the hub of a slot is tried again after its store failed it."""
+"""Seconds until the hub of a slot is tried again after its store failed it ..."""
+MENDED_AFTER: Final = 30.0
+"""... or is damaged, until somebody mends it. The other slots are judged meanwhile."""
 
 log: Final = logging.getLogger("lifesigns.hub")
 
@@ -130,11 +134,13 @@ class SlotsProcess:
             try:
                 drained = await self._live_once(slot, drained=drained)
             except AdapterError as error:
-                if not error.transient:
-                    raise
-                log.warning("the hub of slot %d begins anew: %s", slot, error, extra={"action": "slot_anew"})
+                level = logging.WARNING if error.transient else logging.CRITICAL
+                log.log(
+                    level, "the hub of slot %d begins anew: %s", slot, error, extra={"action": "slot_anew"}
+                )
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._stopping.wait(), AGAIN_AFTER)
+                    wait_for = AGAIN_AFTER if error.transient else MENDED_AFTER
+                    await asyncio.wait_for(self._stopping.wait(), wait_for)
 
     async def _live_once(self, slot: int, *, drained: bool) -> bool:
         """Stand by for the slot, then judge it; whether this hub is drained now."""
@@ -145,6 +151,8 @@ class SlotsProcess:
             parts.store, self._name, self._url, __version__, slot=slot, moves=self._moves, drained=drained
         )
         service.join(lease)
+        if slot == 0:
+            service.housekeeping.watched[HubPart.HUBS] = partial(self._why_lost, lease)
         if slot == 0 and self._card is not None:
             service.introduce(self._card)
         assign_executors(service, self._config, os.environ, self._folder, self._url)
@@ -164,6 +172,10 @@ class SlotsProcess:
             if bus is not None:
                 await bus.close()
             await parts.store.close()
+
+    def _why_lost(self, lease: SlotLease, now: float) -> str:
+        """Describe the hubs that are gone, and the slots that nobody judges; empty if all is well."""
+        return " ".join(filter(None, (lease.why_lost(now), self._exchange.why_unheard())))
 
     async def _judge(self, slot: int, service: Service, web: Web) -> None:
         self._site.sites[slot] = web

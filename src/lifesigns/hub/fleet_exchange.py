@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from math import inf
 from typing import Final
 
 import msgspec
@@ -20,6 +21,8 @@ from lifesigns.hub.slots import SLOTS
 from lifesigns.ports.slots import SlotSummaries
 
 EXCHANGE_EVERY: Final = 1.0
+UNHEARD_AFTER: Final = 30.0
+"""Seconds after which people are told of a slot that nobody judges."""
 
 log: Final = logging.getLogger("lifesigns.hub")
 
@@ -36,9 +39,11 @@ class FleetExchange:
         """By slot: the hubs that judge here."""
         self._said: dict[int, tuple[int, float, FleetSummary]] = {}
         """By slot: the number of what was said, when it was first seen, and what it was."""
+        self._began_at = inf
 
     async def run(self) -> None:
         """Exchange for ever."""
+        self._began_at = asyncio.get_running_loop().time()
         while True:
             try:
                 await self.exchange()
@@ -61,6 +66,16 @@ class FleetExchange:
                 self._said[row.slot] = (row.beat, seen_at, _decode(row.data))
         for slot, hub in tuple(self.hubs.items()):
             self._tell(slot, hub, now)
+
+    def why_unheard(self) -> str:
+        """Which slots nobody has said anything of for long; empty if there is none."""
+        now = asyncio.get_running_loop().time()
+        since = {slot: said[1] for slot, said in self._said.items()}
+        silent = [slot for slot in range(SLOTS) if now - since.get(slot, self._began_at) >= UNHEARD_AFTER]
+        if not silent:
+            return ""
+        named = ", ".join(map(str, silent))
+        return f"Nobody judges slot {named}: see the logs of the hubs (slot_anew), or start another one"
 
     def _tell(self, slot: int, hub: Hub, now: float) -> None:
         others = [said for other, said in self._said.items() if other != slot]

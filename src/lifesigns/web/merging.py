@@ -18,6 +18,8 @@ Json = dict[str, Any]
 PAGE_BASE: Final = 10**15
 """Above any place in the list of a slot: the cursor of a whole list is the slot, and the cursor of that slot plus one, as 0 is one."""
 CURSOR_MAX: Final = 18
+STATES: Final = ("judges", "lost", "drained", "stands by")
+"""Of a hub, by what counts if it is another one in each slot."""
 
 NONE: Final = "-"
 """In place of a slot's token in `updated`, if it did not answer."""
@@ -100,8 +102,8 @@ def hubs(answers: Sequence[SlotAnswer]) -> Json:
             known["renewed_ago_s"] = min(known["renewed_ago_s"], view["renewed_ago_s"])
             known["ready"] = known["ready"] and view["ready"]
             known["here"] = known["here"] or view["here"]
+            known["state"] = min(known["state"], view["state"], key=STATES.index)
             if view["state"] == "judges":
-                known["state"] = "judges"
                 known["slots"].append(one.slot)
     return {"hubs": sorted(found.values(), key=lambda view: str(view["name"]))}
 
