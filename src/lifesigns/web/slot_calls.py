@@ -74,7 +74,13 @@ def inner_scope(scope: Scope, connection: _NoConnection, body: bytes, more: Mapp
     headers = [header for header in scope["headers"] if header[0] not in dropped] + [*more.items()]
     if body:
         headers.append((b"content-length", b"%d" % len(body)))
-    return {**scope, "headers": headers, "state": {**scope.get("state", {}), "connection": connection}}
+    method = "GET" if scope["method"] == "HEAD" else scope["method"]  # What is merged needs the bodies.
+    return {
+        **scope,
+        "method": method,
+        "headers": headers,
+        "state": {**scope.get("state", {}), "connection": connection},
+    }
 
 
 async def ask(app: App | None, slot: int, scope: Scope, body: bytes = b"", **more: str) -> SlotAnswer:
