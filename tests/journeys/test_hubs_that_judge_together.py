@@ -109,7 +109,8 @@ def test_hubs_come_and_go_and_no_agent_is_convicted_for_it(tmp_path: Path) -> No
     with NatsServer() as nats, three_hubs(tmp_path, nats.url) as (one, two, three):
         everybody = ",".join(hub.url for hub in (one, two, three))
         one.python("bus.py", CREW, *BY_BUS, LIFESIGNS_HUB=nats.url)
-        by_http = one.python("http.py", CREW, *BY_HTTP, LIFESIGNS_HUB=everybody)
+        many = one.python("many.py", CREW, *BY_HTTP[3:], LIFESIGNS_HUB=everybody)
+        few = one.python("few.py", CREW, *BY_HTTP[:3], LIFESIGNS_HUB=everybody)
         all_of_them = {*BY_BUS, *BY_HTTP}
         three.until(lambda: names_at(three) == all_of_them, "all are known")
         for hub in (one, two, three):
@@ -141,11 +142,16 @@ def test_hubs_come_and_go_and_no_agent_is_convicted_for_it(tmp_path: Path) -> No
             assert {*states_at(three).values()} == {"healthy"}
             assert three.disconnected() == set(), "nobody was convicted for it"
 
-            by_http.kill()
-            three.until(lambda: {*BY_HTTP} <= three.disconnected(), "those who died are found")
-            assert three.disconnected() == {*BY_HTTP}
-            three.until(lambda: ended(three), "some of them are to be ended: it is known how all others are")
-            assert ended(three) <= {*BY_HTTP}
+            few.kill()
+            three.until(lambda: {*BY_HTTP[:3]} <= three.disconnected(), "those who died are found")
+            assert three.disconnected() == {*BY_HTTP[:3]}
+            three.until(lambda: ended(three), "one of them is to be ended: it is known how all others are")
+            assert ended(three) <= {*BY_HTTP[:3]}
+            many.kill()
+            three.until(
+                lambda: "fleet" in three.get("/api/v1/fleet")["braked"], "too many at once, in all slots"
+            )
+            assert ended(three) <= {*BY_HTTP[:3]}
             known = {event["id"] for event in three.events()} - before
             three.until(lambda: known <= {*reader.ids}, "a listener has heard of all that")
             reader.over = True

@@ -69,12 +69,12 @@ def with_query(scope: Scope, query: Query) -> Scope:
 
 
 def inner_scope(scope: Scope, connection: _NoConnection, body: bytes, more: Mapping[bytes, bytes]) -> Scope:
-    """A call as a slot gets it; one for the head of an answer gets all of it, which is read here."""
+    """A call as a slot gets it."""
     dropped = _NOT_PASSED_ON | more.keys()
     headers = [header for header in scope["headers"] if header[0] not in dropped] + [*more.items()]
     if body:
         headers.append((b"content-length", b"%d" % len(body)))
-    method = "GET" if scope["method"] == "HEAD" else scope["method"]
+    method = "GET" if scope["method"] == "HEAD" else scope["method"]  # What is merged needs the bodies.
     return {
         **scope,
         "method": method,
