@@ -20,6 +20,8 @@ LOAD_FOR = 5.0
 BUSY_MAX = 0.85
 """The token's share of a quarter, what follows from its signals later, and the disk: half of a core; and what it floods the bus with
 takes up to 0.3 of it to skip. Without shares it is all of it."""
+BUSY_BY_SINGLES_MAX = 0.7
+"""Nothing is read in turns and no bus is skipped then: 0.43 to 0.45. When waiting itself took time it was 0.86 to 0.96."""
 STARVED = 0.05
 """From this share of the time on the machine is busy with something else."""
 FOUND_WITHIN = 3.5
@@ -60,7 +62,7 @@ def test_a_neighbour_of_a_hostile_token_is_heard_and_its_death_is_found(
     assert at_full_speed(found.answers), f"nothing was attacked: {found}"
     assert "reports" not in attacks or found.heard >= HEARD_MIN, f"nothing of it was heard: {found}"
     assert not found.harmed, found
-    assert found.busy <= BUSY_MAX, found
+    assert found.busy <= (BUSY_BY_SINGLES_MAX if attacks == ("singles",) else BUSY_MAX), found
     assert found.memory_mb <= MEMORY_MAX_MB, found
     assert found.disk_mb <= DISK_MAX_MB, found
     if found.starved < STARVED:
