@@ -29,7 +29,7 @@ from tests.servers.nats import NatsServer
 SECONDS: Final = 1.5
 CONFIG: Final = "policy: {silence: {interval: 300s, timeout: 900s, ping_wait: 30s}}\n"
 """While the other hub has its turn there are no beats here."""
-UNLIMITED: Final = {"LIFESIGNS_LIMITS__BUSY_SHARE_PER_TOKEN": "1"}
+UNLIMITED: Final = "limits: {busy_share_per_token: 1}\n"
 """How much a hub can take, not how much one token may use of it. Older hubs do not know this limit."""
 COUNTED_EVERY: Final = 0.05
 ROOT: Final = Path(__file__).parent.parent
@@ -107,18 +107,11 @@ def _hub(way: Way, tree: Path) -> Iterator[Subject]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         bus = stack.enter_context(NatsServer()) if way.by_bus else None
         config = folder / "lifesigns.yaml"
-        config.write_text(CONFIG)
+        has_shares = (tree / "src/lifesigns/hub/shares.py").exists()
+        config.write_text(CONFIG + UNLIMITED if has_shares else CONFIG)
         options = ["--config", str(config), *(() if bus is None else ("--bus", bus.url))]
-        environ = UNLIMITED if (tree / "src/lifesigns/hub/shares.py").exists() else {}
-        hub = stack.enter_context(
-            served(
-                folder,
-                *options,
-                python=tree / ".venv/bin/python",
-                environ=environ,
-                core=OWN_CORE,
-            )
-        )
+        python = tree / ".venv/bin/python"
+        hub = stack.enter_context(served(folder, *options, python=python, core=OWN_CORE))
         yield Subject(ServedHub(hub), None if bus is None else bus.port)
 
 

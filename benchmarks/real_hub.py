@@ -50,12 +50,11 @@ def served(
     folder: Path,
     *options: str,
     python: Path = Path(sys.executable),
-    environ: Mapping[str, str] | None = None,
     core: int | None = None,
 ) -> Iterator[RealHub]:
     """A hub that answers; killed in the end. By default ours, on any core."""
     state = folder / "state"
-    environ = {**os.environ, "HOME": str(folder), "LIFESIGNS_STATE": str(state), **(environ or {})}
+    environ = {**os.environ, "HOME": str(folder), "LIFESIGNS_STATE": str(state)}
     pinned = [] if core is None else ["taskset", "-c", str(core)]
     command = [*pinned, str(python), "-m", "lifesigns", "serve", "--port", "0", *options]
     process = subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
