@@ -1,6 +1,7 @@
 """A neighbour of one hostile agent's token: how long its beats take, when its death is found, and what the attack leaves behind.
 
-The hub is `lifesigns serve` with its usual limits. The neighbour is one line that beats twenty times a second with two agents, of
+The hub is `lifesigns serve` with its usual limits, and has a processor to itself: who attacks it, and the server of a bus, would be
+on other machines. The neighbour is one line that beats twenty times a second with two agents, of
 which one dies after a while; times are those of the hub's own events.
 """
 
@@ -11,8 +12,8 @@ import os
 import socket
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -112,6 +113,17 @@ class BusLine:
             self._socket.sendall(head + b"$%d\r\n%s\r\n" % (len(body), body))
 
 
+@contextmanager
+def leaving_a_processor() -> Iterator[None]:
+    """Keep this thread, and what it starts from now on, off one processor if there are two: the hub may run on all."""
+    all_of_them = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, set(sorted(all_of_them)[1:]) or all_of_them)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, all_of_them)
+
+
 def processor_seconds(hub: Hub) -> tuple[float, float]:
     """For how long its thread ran, and waited for a processor."""
     assert hub.process is not None
@@ -164,6 +176,7 @@ def beside(
             str(hub.post("/api/v1/tokens", {"role": "agent", "name": name, "agents": f"{name}-*"})["token"])
             for name in ("good", *(f"evi{n}" for n in range(tokens)))
         )
+        stack.enter_context(leaving_a_processor())
         memory, disk, line = resident_mb(hub), disk_mb(hub), Line(hub.port, good)
         stack.callback(line.close)
         on_bus = None
@@ -191,6 +204,7 @@ def beside(
 def _make_way(pid: int) -> None:
     """A server has a machine of its own elsewhere. Here it would take the hub's processor, before the hub sees any flood."""
     for thread in Path(f"/proc/{pid}/task").iterdir():
+        os.sched_setaffinity(int(thread.name), os.sched_getaffinity(0))
         os.setpriority(os.PRIO_PROCESS, int(thread.name), os.getpriority(os.PRIO_PROCESS, 0) + NICE)
 
 
