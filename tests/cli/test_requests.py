@@ -118,6 +118,14 @@ def test_show_of_an_agent_that_left_says_why_and_not_what_it_does(hub: HubInThre
     assert "doing" not in said
 
 
+def test_what_is_held_back_has_no_number_of_tries() -> None:
+    with hub_in_thread() as hub:
+        for name in ("one", "two"):
+            hub.client.signal("error", name, message="no money left", recoverable=False)
+        text = "1 agent a minute is the limit for the fleet"
+        eventually(lambda: any(f"nudge held: {text}" in hub.cli("show", name).output for name in ("one", "two")))
+
+
 def test_show_of_somebody_unknown_is_one_line(hub: HubInThread) -> None:
     said = hub.cli("show", "ghost")
     assert said.exit_code == 2

@@ -241,7 +241,7 @@ def test_a_held_step_is_on_record_once_with_its_reason() -> None:
     sicken(watch, 0, 1)
     watch.live(START + 50, "w-0", "w-1")
     held = [(fact.agent_id, fact.text) for fact in watch.facts(Intervention) if fact.stage is Stage.HELD]
-    assert held == [("w-1", "1 agents a minute is the limit for the fleet")]
+    assert held == [("w-1", "1 agent a minute is the limit for the fleet")]
 
 
 # --- room for all ------------------------------------------------------------------------------------------

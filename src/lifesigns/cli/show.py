@@ -220,6 +220,7 @@ def _in_words(point: Point) -> str:
         case FindingPoint():
             return f"{point.kind} is over"
         case InterventionPoint():
+            attempt = f" {point.attempt}" if point.attempt else ""
             by = f" by {point.by}" if point.by else ""
-            return f"{point.rung} {point.attempt} {point.stage}{by}{': ' if point.text else ''}{point.text}"
+            return f"{point.rung}{attempt} {point.stage}{by}{': ' if point.text else ''}{point.text}"
     return ""

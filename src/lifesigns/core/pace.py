@@ -63,7 +63,8 @@ class Pace:
         # An agent that was just ended is no member for a moment. That does not make the fleet smaller.
         share = max(1, int(self._policy.acted_share * max(members, len(others) + 1)))
         if len(others) >= share:
-            return f"{share} agents a minute is the limit for the fleet", min(others) + MINUTE
+            agents = "1 agent" if share == 1 else f"{share} agents"
+            return f"{agents} a minute is the limit for the fleet", min(others) + MINUTE
         return None
 
 
