@@ -94,6 +94,9 @@ def test_an_error_is_one_line_and_status_2_but_a_bug_keeps_its_traceback(
     raised.append(AdapterError("the disk is full"))
     said = CliRunner().invoke(main, ["fails"])
     assert (said.exit_code, said.stdout, said.stderr) == (2, "", "Error: the disk is full\n")
+    raised.append(PermissionError(13, "Permission denied", "/root/hub.backup"))
+    said = CliRunner().invoke(main, ["fails"])
+    assert (said.exit_code, said.stderr) == (2, "Error: /root/hub.backup: Permission denied\n")
     raised.append(Bug("impossible"))
     assert isinstance(CliRunner().invoke(main, ["fails"]).exception, Bug)
 

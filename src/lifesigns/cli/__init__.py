@@ -8,7 +8,7 @@ from __future__ import annotations
 import atexit
 import gc
 from importlib import import_module
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 
 import click
 
@@ -128,11 +128,19 @@ class LazyGroup(click.Group):
         except Bug:
             raise
         except LifesignsError as error:
-            from lifesigns.cli.say import say
+            _end_with(ctx, str(error))
+        except OSError as error:
+            if error.filename is None:
+                raise
+            _end_with(ctx, f"{error.filename}: {error.strerror}")
 
-            for line in str(error).splitlines():
-                say(f"Error: {line}", err=True)
-            ctx.exit(USAGE)
+
+def _end_with(ctx: click.Context, message: str) -> NoReturn:
+    from lifesigns.cli.say import say
+
+    for line in message.splitlines():
+        say(f"Error: {line}", err=True)
+    ctx.exit(USAGE)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
