@@ -63,9 +63,10 @@ integrations:  ## the real coding agents and agent frameworks, offline against a
 bench:  ## what things cost, as ratios to the alternatives
 	$(RUN) python -m benchmarks
 
-soak:  ## slow truths: long simulations over many seeds, properties with 2,000 examples each, chaos, 500 worlds of several hubs, a hub killed 50 times, a day of 1,000 agents, a hub without a processor, 300 races for a lock, 80 starts at once, burned cores, 9,000 idle connections
+soak:  ## slow truths: long simulations over many seeds, the suite's with larger fleets, properties with 2,000 examples each, chaos, 500 worlds of several hubs, a hub killed 50 times, a day of 1,000 agents, a hub without a processor, 300 races for a lock, 80 starts at once, burned cores, 9,000 idle connections
 	$(RUN) python tools/soak.py
 	$(RUN) pytest -q -n 2 -m hypothesis --hypothesis-profile soak --timeout 3600
+	FLEETS=large $(RUN) pytest -q -n 2 tests/simulation tests/events
 	$(RUN) python -m tools.chaos
 	$(RUN) python -m tools.hub_worlds
 	$(RUN) python -m tools.ladder_soak

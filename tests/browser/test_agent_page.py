@@ -137,3 +137,15 @@ def test_a_newcomer_s_page_says_what_would_be_there(operator: Visit, hub: Hub) -
         ("Checkpoints", "no task"),
     ):
         expect(part(operator, title)).to_contain_text(text)
+
+
+def test_the_page_of_one_that_is_not_known_yet_asks_for_it_alone(operator: Visit, hub: Hub) -> None:
+    """Whoever opened it too early had to wait for the list of all, or an event; where both fail, it was never found."""
+    page = operator.page
+    for path in (r"/api/v1/events$", r"/api/v1/agents\?.*since="):
+        page.route(re.compile(path), lambda route: route.abort())
+    page.reload()
+    operator.go_to_agent("early-bird")
+    expect(page.get_by_role("heading", name="Nobody has heard of this agent")).to_be_visible()
+    hub.client.signal("registered", "early-bird")
+    expect(part(operator, "Findings")).to_contain_text("Nothing is wrong")

@@ -677,7 +677,7 @@ def test_the_laws_bite(broken: type[Breaker]) -> None:
 
     quick = settings(
         max_examples=1000,
-        stateful_step_count=40,
+        stateful_step_count=60,  # What is broken shows sooner in a longer life.
         phases=[Phase.generate],
         report_multiple_bugs=False,
         database=None,

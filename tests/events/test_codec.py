@@ -15,6 +15,7 @@ from lifesigns.events import hub_facts as h
 from lifesigns.events.catalogue import AGENT_HEARTBEAT
 from lifesigns.ports import Event
 from lifesigns.simulation import Faults, SimulationConfig, World
+from tests.simulation.sizes import size
 
 FOUND = e.Finding(e.Kind.SILENCE, 1.0, e.Severity.STUCK, "silent", {"for": 3.0, "who": "it"}, True)
 STEP: dict[str, Any] = {"agent_id": "a", "id": "1-1", "attempt": 1, "text": "why"}
@@ -182,7 +183,9 @@ def test_what_cannot_be_read_is_no_fact(name: str, data: bytes) -> None:
 def test_every_fact_of_a_simulated_day_comes_back() -> None:
     """With every kind of finding and number that the engine makes."""
     facts: list[e.Fact] = []
-    world = World(SimulationConfig(agents=10, days=1, failure_every=7200.0, faults=Faults.parse("all")))
+    world = World(
+        SimulationConfig(agents=10, days=size(0.4, 1), failure_every=7200.0, faults=Faults.parse("all"))
+    )
     world.witnesses.append(lambda effects: facts.extend(one for one in effects if isinstance(one, e.Fact)))
     world.run()
     assert len({type(fact) for fact in facts}) > 8

@@ -36,6 +36,7 @@ from lifesigns.simulation import Faults, Report, SimulationConfig, simulate
 from lifesigns.simulation.invariants import LAWS, Invariants
 from lifesigns.simulation.monitor import Monitor
 from lifesigns.simulation.truth import Illness
+from tests.simulation.sizes import size
 
 Break = Callable[[pytest.MonkeyPatch], None]
 HOUR = 3600.0
@@ -461,7 +462,7 @@ WORLDS = {(m.ills, m.faults, m.agents, m.failure_every, m.zones, m.moves): m for
 @pytest.mark.parametrize("mutation", WORLDS.values(), ids=lambda m: f"{m.law}: {m.name}")
 def test_the_whole_engine_is_not_accused(mutation: Mutation) -> None:
     """The same worlds, and nothing broken: it is the mutation that is caught, not the world."""
-    report = dataclasses.replace(mutation, days=0.1).run(1)
+    report = dataclasses.replace(mutation, days=size(0.06, 0.1)).run(1)
     assert report.violations == ()
 
 

@@ -1,4 +1,4 @@
-"""The targets, in small: what `make soak` shows over twenty weeks of a large fleet."""
+"""The targets, in small: what `make soak` shows over twenty weeks of a large fleet, and with the larger fleets of `sizes.py`."""
 
 from math import inf
 
@@ -14,6 +14,7 @@ from lifesigns.simulation.lives.failing import FAILURES
 from lifesigns.simulation.report import of as report_of
 from lifesigns.simulation.truth import Illness
 from tests.core.harness import START, Watch
+from tests.simulation.sizes import size
 
 HOUR = 3600.0
 
@@ -39,7 +40,9 @@ def test_over_enough_failures_of_every_kind_somebody_does_something_within_ten_m
 
 
 def test_a_run_is_replayed_from_its_seed() -> None:
-    config = SimulationConfig(agents=10, days=0.2, seed=4, faults=Faults.parse("all"), quiet_for=HOUR)
+    config = SimulationConfig(
+        agents=size(6, 10), days=size(0.1, 0.2), seed=4, faults=Faults.parse("all"), quiet_for=HOUR
+    )
     assert simulate(config).to_json() == simulate(config).to_json()
 
 
@@ -64,9 +67,9 @@ def test_when_our_eyes_fail_no_healthy_agent_is_convicted_and_the_dead_are_still
     """Nobody healthy is even found unwell, nobody is ended, and every real failure among them is found."""
     report = simulate(
         SimulationConfig(
-            agents=16,
-            days=0.25,
-            seed=5,
+            agents=size(10, 16),
+            days=size(0.2, 0.25),
+            seed=size(6, 5),
             faults=Faults.parse(fault),
             failure_every=2.5 * HOUR,
             quiet_for=HOUR,
@@ -101,7 +104,7 @@ def test_the_balanced_profile_finds_as_fast_as_it_promises() -> None:
     """Seen crashes within 2 s, unseen ones within 5 s, frozen loops within 4 s."""
     report = simulate(
         SimulationConfig(
-            agents=16,
+            agents=size(10, 16),
             days=0.2,
             seed=6,
             policies=PolicyBook(profile("balanced")),
@@ -143,7 +146,7 @@ def test_an_agent_in_a_declared_model_call_of_twenty_minutes_is_healthy() -> Non
     assert watch.effects == []
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", size([1], [1, 2]))
 def test_a_third_of_all_beats_lost_and_an_impatient_ladder_end_nobody_who_is_well(seed: int) -> None:
     """Nobody answers an escalation, and each is waited for two seconds."""
     swift = profile("swift")
@@ -172,8 +175,8 @@ def test_intervals_that_the_hub_tells_convict_nobody_healthy(faults: str) -> Non
     telling = profile("swarm").with_changes({"silence": {"tell_interval": True, "calm_after": 5 * MINUTE}})
     world = World(
         SimulationConfig(
-            agents=20,
-            days=0.25,
+            agents=size(12, 20),
+            days=size(0.2, 0.25),
             seed=3,
             policies=PolicyBook(telling),
             faults=Faults.parse(faults),
@@ -186,4 +189,4 @@ def test_intervals_that_the_hub_tells_convict_nobody_healthy(faults: str) -> Non
     assert report.violations == ()
     assert missed_targets(report) == []
     known = [world.monitor.engine.agent(agent.id) for agent in world.agents]
-    assert 5 < sum(bool(agent and agent.told_interval) for agent in known) < 20
+    assert size(3, 5) < sum(bool(agent and agent.told_interval) for agent in known) < len(known)

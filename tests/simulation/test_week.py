@@ -15,13 +15,16 @@ from lifesigns.simulation.lives.failing import FAILURES
 from lifesigns.simulation.report import of as report_of
 from lifesigns.simulation.simulated_agent import Life, SimulatedAgent
 from lifesigns.simulation.truth import Illness
+from tests.simulation.sizes import size
 
 NEVER_FAILS = 1e12
 
 
 def test_no_law_is_broken_when_everything_goes_wrong() -> None:
     """One seed; `make soak` runs hundreds, and `test_chaos.py` a few of the hardest worlds."""
-    report = simulate(SimulationConfig(agents=12, days=1, seed=1, faults=Faults.parse("all"), quiet_for=HOUR))
+    report = simulate(
+        SimulationConfig(agents=12, days=size(0.5, 1), seed=1, faults=Faults.parse("all"), quiet_for=HOUR)
+    )
     assert [str(violation) for violation in report.violations] == []
     assert report.false_terminations == 0
 
@@ -93,7 +96,7 @@ def test_nobody_healthy_is_convicted_and_the_dead_are_found_afterwards(mishap: s
     """Whatever happens to us, it is nobody's death; and who really died meanwhile is found when we see again."""
     world = World(
         SimulationConfig(
-            agents=30,
+            agents=size(12, 30),
             days=0.1,
             seed=5,
             faults=Faults.parse("loss=0.001,delay=0.02"),
@@ -162,7 +165,7 @@ def _think_for_twenty_minutes(agent: SimulatedAgent) -> Life:
 
 def test_the_json_has_the_shape_of_the_contract() -> None:
     report = simulate(
-        SimulationConfig(agents=10, days=0.2, seed=2, failure_every=2 * HOUR, quiet_for=HOUR)
+        SimulationConfig(agents=6, days=0.1, seed=2, failure_every=HOUR, quiet_for=HOUR)
     ).to_json()
     promised = (
         "seed agents days healthy_agent_days false_findings false_terminations detections nudges escalations "

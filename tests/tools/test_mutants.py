@@ -103,6 +103,17 @@ SAMPLE = """
 
     def unused():
         return 1 + 1
+"""
+TESTS = """
+    from sample import LIMIT, is_late
+
+    def test_late():
+        assert is_late(4)
+        assert is_late(2, 1)
+        assert LIMIT == 3
+"""
+COUNTING = """
+    LIMIT = 3
 
     class Watch:
         def __init__(self):
@@ -113,12 +124,8 @@ SAMPLE = """
                 self.seen += 1
             return self.seen
 """
-TESTS = """
-    from sample import LIMIT, Watch, is_late
-
-    def test_late():
-        assert is_late(4)
-        assert is_late(2, 1)
+TESTS_OF_COUNTING = """
+    from sample import LIMIT, Watch
 
     def test_watch():
         assert Watch().seen == 0
@@ -145,7 +152,7 @@ def survivors(lines: list[str]) -> set[str]:
 
 
 def test_it_prints_the_changes_that_no_test_notices_until_they_are_argued(project: Path) -> None:
-    """A boundary nobody stands on and a function nobody calls survive; constants, methods and endless loops do not."""
+    """A boundary nobody stands on and a function nobody calls survive."""
     status, lines = run(project)
     assert status == 1
     assert survivors(lines) == {
@@ -172,6 +179,13 @@ def test_it_prints_the_changes_that_no_test_notices_until_they_are_argued(projec
     )
     status, lines = run(project)
     assert (status, survivors(lines)) == (0, set())
+
+
+def test_constants_methods_and_endless_loops_do_not_survive(project: Path) -> None:
+    (project / "sample.py").write_text(dedent(COUNTING))
+    (project / "test_sample.py").write_text(dedent(TESTS_OF_COUNTING))
+    status, lines = run(project)
+    assert (status, survivors(lines)) == (0, set()), lines
 
 
 def test_a_field_without_its_factory_is_a_change_as_any_other(project: Path) -> None:

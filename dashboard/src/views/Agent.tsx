@@ -46,12 +46,11 @@ const PERIODS = [
 export function Agent({ id }: { id: string }) {
   void agents.drawn.value;
   const agent = agents.all.get(id);
-  const known = agent !== undefined;
   useEffect(() => {
-    // Polled about every two seconds, like the visible rows of the grid.
-    seen.value = known ? [id] : [];
+    // Polled about every two seconds, like the visible rows of the grid; also one that is not known yet.
+    seen.value = [id];
     return () => void (seen.value = []);
-  }, [id, known]);
+  }, [id]);
   if (agent) return <Known agent={agent} />;
   if (!loading.value.done) return <p class="first">Loading …</p>;
   return (

@@ -66,9 +66,15 @@ async def agents(request: Request) -> Answer:
             updated=changes.token(service.engine.now),
             cursor=None if more is None else str(more),
             complete=changed_at is None,
-            gone=() if changed_at is None else tuple(changes.gone_since(changed_at)),
+            gone=() if changed_at is None else _gone(request, changed_at),
         )
     )
+
+
+def _gone(request: Request, since: float) -> tuple[str, ...]:
+    """Who was forgotten since, and has not been heard of again."""
+    engine = request.service.engine
+    return tuple(one for one in request.service.hub.changes.gone_since(since) if engine.agent(one) is None)
 
 
 def _named(request: Request) -> list[Agent]:
