@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import queue
-import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -114,7 +113,9 @@ class Nudges:
     def next(self, timeout: float | None) -> Nudge | None:
         """The next nudge, for threads; None if none came in time or the sender has ended."""
         if timeout is not None and timeout <= 0.0:
-            if self._ready.empty():  # Asked at every turn's boundary, and mostly nothing waits: without an exception.
+            if (
+                self._ready.empty()
+            ):  # Asked at every turn's boundary, and mostly nothing waits: without an exception.
                 return None
             timeout = 0.0  # Another thread may be quicker.
         try:
