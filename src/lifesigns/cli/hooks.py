@@ -229,7 +229,7 @@ def _flag(scope: str) -> str:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes().decode()  # Its ends of lines stay, too.
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
