@@ -36,6 +36,29 @@ def test_in_and_out_again_leaves_the_file_as_it_was(indent: int | str | None, en
     assert without_hooks(there, "f") == text
 
 
+BY_HAND = """{
+    "permissions": {"allow": ["Bash(ls:*)"], "deny": []},
+    "hooks": {
+        "PreToolUse": [
+            {"matcher": "Bash", "hooks": [{"type": "command", "command": "./lint.sh"}]}
+        ],
+        "Stop": [ { "hooks": [ {"type": "command", "command": "say done"} ] } ]
+    },
+    "model": "opus"
+}
+"""
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_what_a_person_has_written_keeps_every_line(ends: str) -> None:
+    text = BY_HAND.replace("\n", ends)
+    there = with_hooks(text, "f", EVENTS, OURS)
+    lines = {line.strip().rstrip(",") for line in there.split(ends)}
+    assert [line for line in BY_HAND.splitlines() if line.strip().rstrip(",") not in lines] == []
+    assert there.count("PreToolUse") == 1
+    assert without_hooks(there, "f") == text
+
+
 def test_the_hooks_of_others_stay_first_and_whole() -> None:
     there = json.loads(with_hooks(json.dumps(THEIRS), "f", EVENTS, OURS))
     assert there["hooks"]["PreToolUse"][0] == THEIRS["hooks"]["PreToolUse"][0]  # type: ignore[index]

@@ -48,6 +48,7 @@ def test_a_healthy_run_of_twenty_calls_is_a_life_without_a_finding(
     with running(*watched, framework, "work") as program:
         assert "ended: " in program.wait()
         program.until(lambda: program.state() == "terminated", "it left")
+        assert program.agent()["doing_note"] == "left: done"
         assert program.calls() >= 20
         assert program.findings() == []
         if "tokens" not in framework.cannot:

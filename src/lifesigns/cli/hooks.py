@@ -96,6 +96,8 @@ def uninstall(program: str, scope: str) -> None:
     if changed == text:
         say(f"{path} has no hooks of lifesigns.")
         return
+    if program == "codex":
+        _take_trust_back(path)
     # A link is part of somebody's dotfiles: what it leads to stays.
     if not changed or (changed.strip() == "{}" and not path.is_symlink()):
         _remove(path)
@@ -107,7 +109,7 @@ def uninstall(program: str, scope: str) -> None:
 @hooks.command()
 @program
 def status(program: str) -> None:
-    """Say where the hooks are, and whether they reach a hub. Exits with 1 if they do not, or are nowhere.
+    """Say where the hooks are, and whether they reach a hub. Exits with 1 if they do not, are nowhere, or Codex does not run them.
 
     \b
       lifesigns hooks status claude-code
@@ -125,6 +127,7 @@ def status(program: str) -> None:
         say(f"{scope:8} {path}: {state}")
         if missing is not None and place.file.disabled(text, str(path)):
             say(f"{'':8} but its disableAllHooks is true: no hook runs")
+    runs_them = not found or program != "codex" or _codex_runs_them()
     wrong = _why_unheard(folder, URL_FILE)
     say(f"hub      {wrong or 'hears them'}")
     waiting = (
@@ -132,7 +135,7 @@ def status(program: str) -> None:
     )
     if waiting:
         say(f"spool    {waiting} events wait for the hub")
-    exit_if(wrong or not found)
+    exit_if(wrong or not runs_them or not found)
 
 
 # --- parts --------------------------------------------------------------------------------------------
@@ -179,8 +182,45 @@ def _is_trusted(program: str) -> bool:
             err=True,
         )
         return False
-    say(f"Codex trusts {trust(found, Path.cwd())} hooks of lifesigns.")
+    try:
+        say(f"Codex trusts {trust(found, Path.cwd())} hooks of lifesigns.")
+    except UsageError as error:
+        raise UsageError(
+            f"{error}, so Codex does not trust the hooks yet: install them again, or trust them in Codex with /hooks"
+        ) from None
     return True
+
+
+def _take_trust_back(hooks_file: Path) -> None:
+    """What Codex wrote down when the hooks in this file were installed. The hooks go, whether that can be done or not."""
+    from lifesigns.integrations.hooks.codex_trust import distrust
+
+    found, why = shutil.which("codex"), "There is no codex on the PATH"
+    if found is not None:
+        try:
+            distrust(found, Path.cwd(), hooks_file)
+            return
+        except UsageError as error:
+            why = str(error)
+    say(f"{why}, so its trust in these hooks stays in its config.toml, under hooks.state.", err=True)
+
+
+def _codex_runs_them() -> bool:
+    """Whether Codex trusts the hooks that it has; if it cannot be asked, that is said, and believed."""
+    from lifesigns.integrations.hooks.codex_trust import untrusted
+
+    found = shutil.which("codex")
+    if found is None:
+        say("codex    is not on the PATH: whether it trusts them is not known")
+        return True
+    try:
+        count = untrusted(found, Path.cwd())
+    except UsageError as error:
+        say(f"codex    {error}: whether it trusts them is not known")
+        return True
+    if count:
+        say(f"codex    trusts {count} of them not, and runs none that it does not trust: install them again")
+    return not count
 
 
 def _flag(scope: str) -> str:
@@ -189,7 +229,7 @@ def _flag(scope: str) -> str:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes().decode()  # Its ends of lines stay, too.
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:

@@ -40,6 +40,8 @@ def _attach(agent: Any, watched: Watch) -> None:
             async for event in stream(messages, cancellation_token):
                 if run is not None:
                     _tell(run, event)
+                if type(event).__name__ == "Response":  # The last one: who has it reads no further.
+                    watched.end(key)
                 yield event
                 _current.set(run)  # Who reads the stream may be in another context by now.
         except BaseException as error:

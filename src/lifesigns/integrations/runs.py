@@ -205,7 +205,8 @@ class AgentRun:
 
     @harmless
     def model_started(self, call_id: object) -> None:
-        self.model_finished(call_id)  # One that nobody told the end of.
+        if call_id in self._models:
+            self.model_finished(call_id)  # One that nobody told the end of.
         _bound(self._models)
         self._models[call_id] = self.life.model().__enter__()
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import queue
-import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -113,13 +112,16 @@ class Nudges:
 
     def next(self, timeout: float | None) -> Nudge | None:
         """The next nudge, for threads; None if none came in time or the sender has ended."""
-        until = None if timeout is None else time.monotonic() + timeout
+        if timeout is not None and timeout <= 0.0:
+            if (
+                self._ready.empty()
+            ):  # Asked at every turn's boundary, and mostly nothing waits: without an exception.
+                return None
+            timeout = 0.0  # Another thread may be quicker.
         try:
-            left = None if until is None else max(0.0, until - time.monotonic())
-            nudge = self._ready.get(timeout=left)
+            return self._taken(self._ready.get(timeout=timeout))
         except queue.Empty:
             return None
-        return self._taken(nudge)
 
     async def each(self) -> AsyncIterator[Nudge]:
         """Every nudge as it comes, until the sender ends."""

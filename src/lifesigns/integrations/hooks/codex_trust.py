@@ -11,6 +11,8 @@ import os
 import select
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +25,35 @@ ANSWERS_WITHIN: Final = 60.0
 
 def trust(program: str, folder: Path) -> int:
     """Have Codex trust our hooks, as it sees them from this folder; how many there are."""
+    with _talking(program) as talk:
+        ours = _ours(talk, folder)
+        state = {hook["key"]: {"trusted_hash": hook["currentHash"]} for hook in ours}
+        if state:
+            _change(talk, [{"keyPath": "hooks.state", "value": state, "mergeStrategy": "upsert"}])
+        return len(state)
+
+
+def distrust(program: str, folder: Path, hooks_file: Path) -> None:
+    """Take that trust back, of the hooks in this file, which has them still."""
+    with _talking(program) as talk:
+        keys = [hook["key"] for hook in _ours(talk, folder) if _is_same(hook["sourcePath"], hooks_file)]
+        if keys:
+            gone = {"value": None, "mergeStrategy": "replace"}
+            _change(talk, [{"keyPath": f"hooks.state.{json.dumps(key)}", **gone} for key in keys])
+
+
+def untrusted(program: str, folder: Path) -> int:
+    """How many of our hooks Codex does not run, because nobody has trusted them as they are now."""
+    with _talking(program) as talk:
+        return sum(hook["trustStatus"] != "trusted" for hook in _ours(talk, folder))
+
+
+# --- parts --------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _talking(program: str) -> Iterator[_Talk]:
+    """With Codex's own server. Raises `UsageError` if it does not answer, or otherwise than it did."""
     server = subprocess.Popen(  # noqa: S603 -- the program that its user has on the PATH
         [program, "app-server"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
@@ -31,29 +62,29 @@ def trust(program: str, folder: Path) -> int:
         about = {"name": "lifesigns", "title": "lifesigns", "version": "1"}
         talk.ask("initialize", {"clientInfo": about})
         talk.tell({"method": "initialized"})
-        found = talk.ask("hooks/list", {"cwds": [str(folder)]})
-        ours = [
-            hook
-            for place in found.get("data", ())
-            for hook in place.get("hooks", ())
-            if str(hook.get("command", "")).endswith(MARK)
-        ]
-        state = {hook["key"]: {"trusted_hash": hook["currentHash"]} for hook in ours}
-        if state:
-            edit = {"keyPath": "hooks.state", "value": state, "mergeStrategy": "upsert"}
-            talk.ask("config/batchWrite", {"edits": [edit]})
-        return len(state)
+        yield talk
     except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
-        raise UsageError(
-            f"{program} app-server did not answer what it was asked ({error}), so Codex does not trust the hooks yet: "
-            "install them again, or trust them in Codex with /hooks"
-        ) from None
+        raise UsageError(f"{program} app-server did not answer what it was asked ({error})") from None
     finally:
         server.kill()
         server.wait()
         for pipe in (server.stdin, server.stdout):
             if pipe is not None:
                 pipe.close()
+
+
+def _ours(talk: _Talk, folder: Path) -> list[dict[str, Any]]:
+    found = talk.ask("hooks/list", {"cwds": [str(folder)]})
+    hooks = (hook for place in found.get("data", ()) for hook in place.get("hooks", ()))
+    return [hook for hook in hooks if str(hook.get("command", "")).endswith(MARK)]
+
+
+def _change(talk: _Talk, edits: list[dict[str, Any]]) -> None:
+    talk.ask("config/batchWrite", {"edits": edits})
+
+
+def _is_same(path: str, other: Path) -> bool:
+    return Path(path).resolve() == other.resolve()
 
 
 class _Talk:

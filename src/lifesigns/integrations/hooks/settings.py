@@ -6,12 +6,12 @@ Pure: texts in, texts out. What we cannot read we do not touch. Ours are known b
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections.abc import Sequence
 from typing import Any, Final
 
 from lifesigns.errors import UsageError
+from lifesigns.integrations.hooks.json_text import changed_text
 
 MARK: Final = "# lifesigns"
 TIMEOUT: Final = 2
@@ -63,7 +63,7 @@ def with_hooks(text: str, path: str, events: Sequence[str], command: str, timeou
     new = {event: groups for event, groups in new.items() if groups or not hooks.get(event)}
     if all(new[event] == hooks.get(event) for event in new) and len(new) == len(hooks):
         return text
-    return _written({**settings, "hooks": new}, text)
+    return changed_text(text, {**settings, "hooks": new})
 
 
 def without_hooks(text: str, path: str) -> str:
@@ -77,7 +77,7 @@ def without_hooks(text: str, path: str) -> str:
     settings["hooks"] = left
     if not left:
         del settings["hooks"]
-    return _written(settings, text)
+    return changed_text(text, settings)
 
 
 # --- parts --------------------------------------------------------------------------------------------
@@ -135,12 +135,3 @@ def _without(groups: list[Any]) -> list[Any]:
         elif others:
             left.append({**group, "hooks": others})
     return left
-
-
-def _written(settings: dict[str, Any], like: str) -> str:
-    """As the file was written before: its indentation, and the end of its last line."""
-    found = re.search(r"^([ \t]+)\S", like, re.MULTILINE)
-    one_line = like.strip() and "\n" not in like.strip()
-    indent: str | int | None = None if one_line else found[1] if found else 2
-    end = "" if like and not like.endswith("\n") else "\n"
-    return json.dumps(settings, indent=indent, ensure_ascii=False) + end
