@@ -11,7 +11,7 @@ LOCK := env -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL -u UV_FIND_LINKS \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dashboard test ready-for-tests compiled-tests check check-lock check-style check-types check-page format integrations bench soak chaos-hubs mutants chromium screenshots caught diagrams lock clean
+.PHONY: help demo dashboard test run-tests ready-for-tests compiled-tests check check-lock check-style check-types check-page format integrations bench soak chaos-hubs mutants chromium screenshots caught diagrams lock clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -24,10 +24,12 @@ dashboard:  ## build the page the hub serves; Node is fetched if it is missing
 	$(RUN) python -m tools.dashboard
 
 test: check-style  ## everything that must hold: check, then the tests
-	@$(MAKE) --no-print-directory -j2 check-types ready-for-tests
+	@$(MAKE) --no-print-directory -j2 check-types run-tests
+
+run-tests: ready-for-tests  # the types are checked beside: tests mostly wait, and leave a processor idle now and then
 	$(RUN) python -m tools.suite
 
-ready-for-tests: check-lock check-page  # beside the types, which keep one processor busy for a minute
+ready-for-tests: check-lock check-page
 	@$(MAKE) --no-print-directory dashboard compiled-tests
 	@$(RUN) python -m tools.chromium || true  # without a browser its tests are skipped, and say so
 

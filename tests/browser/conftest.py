@@ -70,9 +70,14 @@ def visit(browser: Browser, hub: Hub) -> Iterator[Callable[..., Visit]]:
 
 
 @pytest.fixture
-def operator(visit: Callable[..., Visit], hub: Hub) -> Visit:
-    """Somebody who may act, signed in, on the first page."""
-    return visit(hub.operator_token)
+def operator(browser: Browser, hub: Hub) -> Iterator[Visit]:
+    """Somebody who may act, signed in, on the first page: once for the module, and its tests go on with the session."""
+    token = hub.operator_token
+    with _visiting(browser, hub, token, {"storage_state": hub.sessions.get(token)}) as visit:
+        if token not in hub.sessions:
+            visit.page.wait_for_url(f"{hub.url}/")
+            hub.sessions[token] = visit.context.storage_state()
+        yield visit
 
 
 @pytest.fixture
@@ -86,8 +91,9 @@ def _visiting(browser: Browser, hub: Hub, token: str | None, options: dict[str, 
     context.set_default_timeout(WITHIN * 1000)
     try:
         visit = Visit(hub, context, _watched(context, hub))
-        visit.page.goto(hub.url if token is None else hub.link(token))
-        if token is not None:
+        signs_in = token is not None and options.get("storage_state") is None
+        visit.page.goto(hub.link(token) if token is not None and signs_in else hub.url)
+        if signs_in:
             visit.page.get_by_role("button", name="Sign in").click()
         yield visit
         visit.check()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+from playwright.sync_api import StorageState
 
 from lifesigns.client import Client
 from tests.servers.process import Server
@@ -27,6 +28,8 @@ class Hub(Server):
 
     def __init__(self) -> None:
         super().__init__()
+        self.sessions: dict[str, StorageState] = {}
+        """What the browser of somebody who has signed in with this token keeps."""
         (self.folder / "lifesigns.yaml").write_bytes(msgspec.yaml.encode(POLICY))
 
     @property

@@ -218,12 +218,24 @@ def _beat(agent_id: str, status: str | None, room: int) -> s.Signal:
 
 ids = st.sampled_from(("a", "b", "c"))
 tasks = st.sampled_from(("t-1", "t-2", "t-3"))
+FIRST: list[tuple[float, s.Signal]] = [
+    *((0.0, _beat(agent_id, None, 2)) for agent_id in ("a", "b", "c")),
+    *((0.0, s.TaskClaimed(agent_id="a", task_id=task_id)) for task_id in ("t-1", "t-2")),
+    (1.0, _beat("a", "degraded", 0)),
+]
+"""Without them hardly a history has anybody to be asked for a task, and anybody to take it."""
 steps: st.SearchStrategy[list[tuple[float, s.Signal]]] = st.lists(
     st.tuples(
         st.floats(0, 14) | st.floats(0, 400),
         st.one_of(
             st.builds(_beat, ids, st.sampled_from((None, "degraded", "busy")), st.integers(0, 2)),
+            st.builds(_beat, st.just("a"), st.just("degraded"), st.integers(0, 2)),
             st.builds(s.TaskClaimed, agent_id=ids, task_id=tasks),
+            st.sampled_from(
+                [
+                    s.TaskReleased(agent_id="a", task_id=f"t-{n}", token=n) for n in (1, 2)
+                ]  # As it was granted.
+            ),
             st.builds(s.TaskReleased, agent_id=ids, task_id=tasks, token=st.integers(1, 6)),
             st.builds(s.TaskDone, agent_id=ids, task_id=tasks),
             st.builds(s.ProcessExited, agent_id=ids, status=st.just(1)),
@@ -274,13 +286,24 @@ class Checked(Watch):
         assert len([at for at in self.moved_at if at > self.now - MINUTE]) <= self.per_minute
 
 
+def lived(history: list[tuple[float, s.Signal]], per_minute: int) -> Checked:
+    watch = Checked(per_minute)
+    for wait, signal in [*FIRST, *history]:
+        watch.hear(signal, watch.now + wait)
+    return watch
+
+
 @given(steps, st.integers(1, 3))
 def test_whatever_happens_only_free_tasks_are_offered_only_to_the_healthy_and_never_too_many(
     history: list[tuple[float, s.Signal]], per_minute: int
 ) -> None:
-    watch = Checked(per_minute)
-    for wait, signal in history:
-        watch.hear(signal, watch.now + wait)
+    assert lived(history, per_minute).orders(AskBack)
+
+
+def test_the_property_meets_both_ways_to_move_a_task() -> None:
+    watch = lived([(5.0, s.TaskReleased(agent_id="a", task_id="t-1", token=1))], 3)
+    assert watch.orders(AskBack)
+    assert watch.orders(OfferTask)
 
 
 def test_the_property_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
