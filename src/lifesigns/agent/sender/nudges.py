@@ -115,7 +115,7 @@ class Nudges:
         if timeout is not None and timeout <= 0.0:
             if (
                 self._ready.empty()
-            ):  # Asked at every turn's boundary, and mostly nothing waits: without an exception.
+            ):  # Asked at every turn's boundary: mostly so, and cheaper than an exception.
                 return None
             timeout = 0.0  # Another thread may be quicker.
         try:
