@@ -33,7 +33,7 @@ def test_trust_that_was_lost_is_seen_and_given_again(tmp_path: Path) -> None:
         config.write_text(config.read_text().replace('hooks.json:stop:0:0"', 'hooks.json:stop:9:9"'))
         status = said(one, "status")
         assert status.startswith("1 ")
-        assert "trusts 1 of them not" in status
+        assert "does not trust 1 of 14" in status
         assert "Codex trusts 14 hooks" in said(one, "install")
         assert said(one, "status").startswith("0 ")
 
@@ -48,6 +48,21 @@ def test_uninstalling_takes_the_trust_in_our_hooks_back_and_no_other(tmp_path: P
         assert "another" in config.read_text()
         assert 'model = "scripted"' in config.read_text()
         assert not (one.home / ".codex/hooks.json").exists()
+
+
+def test_hooks_in_a_folder_that_codex_does_not_trust_promise_nothing(tmp_path: Path) -> None:
+    """It does not even see them."""
+    with watched(CODEX, tmp_path, {}) as one:
+        installed = said(one, "install", "--project")
+        assert "does not read the hooks of a folder that it does not trust" in installed
+        assert "are agents" not in installed
+        assert said(one, "status").startswith("1 ")
+        config = one.home / ".codex/config.toml"
+        trusted = f'\n[projects."{one.hub.folder}"]\ntrust_level = "trusted"\n'
+        config.write_text(config.read_text() + trusted)
+        assert "does not trust 14 of 14" in said(one, "status")
+        assert "Codex trusts 14 hooks" in said(one, "install", "--project")
+        assert said(one, "status").startswith("0 ")
 
 
 def test_without_codex_the_hooks_go_and_what_stays_is_said(tmp_path: Path) -> None:

@@ -9,9 +9,20 @@ from pathlib import Path
 
 import pytest
 
+from lifesigns.integrations.hooks.places import PLACES
 from tests.integrations.coders import CODERS, Coder
 from tests.integrations.scripted_model import Refuse, Say, Step, Use, ask_sh, sh
-from tests.integrations.watched_coder import HANG, IMPATIENT, STARTS_WITHIN, needs_coders, watched
+from tests.integrations.watched_coder import (
+    HANG,
+    IMPATIENT,
+    STARTS_WITHIN,
+    Watched,
+    beside_a_hub,
+    needs_coders,
+    watched,
+)
+from tests.journeys.outside import environment
+from tests.servers.forked import completed
 
 pytestmark = needs_coders
 
@@ -50,6 +61,22 @@ def test_a_healthy_run_of_twenty_calls_is_an_agent_without_a_finding(coder: Code
         assert agent["metrics"]["error_count"] == 0
         assert one.findings() == []
         assert one.hub.disconnected() == set()
+
+
+def test_hooks_in_the_settings_of_a_project_make_its_sessions_agents(coder: Coder, tmp_path: Path) -> None:
+    """The file may be committed: nothing of anybody is in it."""
+    steps: list[Step] = [*(sh(f"echo line {n}") for n in range(3)), Say("done")]
+    with beside_a_hub(Watched, coder, tmp_path, {"work": steps}) as one:
+        path = f"{coder.program.parent}{os.pathsep}{os.environ['PATH']}"
+        home = {**one.hub.environ, "HOME": str(one.home), "PATH": path}
+        install = ("hooks", "install", coder.name, "--project")
+        done = completed(*install, cwd=one.project, env=environment(**home), timeout=STARTS_WITHIN)
+        assert "are agents" in done.stdout, done.stderr
+        assert str(tmp_path) not in (one.project / PLACES[coder.name].project).read_text()
+        one.further["LIFESIGNS_STATE"] = one.hub.environ["LIFESIGNS_STATE"]
+        one.run("work")
+        one.hub.until(lambda: one.agents() and one.agent()["state"] == "terminated", "it came and left")
+        assert one.agent()["metrics"]["tool_call_count"] == 3
 
 
 def test_a_commit_is_a_checkpoint_if_that_is_wanted(coder: Coder, tmp_path: Path) -> None:

@@ -70,6 +70,8 @@ class Watched:
     model: ScriptedModel
     home: Path
     project: Path
+    further: dict[str, str] = field(default_factory=dict)
+    """Variables that its user has set, beside those that every program needs."""
     _processes: list[subprocess.Popen[str]] = field(default_factory=list)
     _terminals: list[Terminal] = field(default_factory=list)
 
@@ -77,7 +79,7 @@ class Watched:
     def environ(self) -> dict[str, str]:
         basic = {"PATH": os.environ["PATH"], "HOME": str(self.home), "TERM": "xterm-256color"}
         basic["LIFESIGNS_HOOK_PATIENCE"] = PATIENCE
-        return {**basic, **self.coder.environ(self.model.url, self.home)}
+        return {**basic, **self.further, **self.coder.environ(self.model.url, self.home)}
 
     def start(self, script: str, *options: str) -> subprocess.Popen[str]:
         """Without a terminal; the agent may do as it likes. What it prints is shown when a wait fails, and never fills a pipe."""

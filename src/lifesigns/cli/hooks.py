@@ -23,6 +23,10 @@ FOLDER: Final = "hooks"
 PROGRAMS: Final = ("claude-code", "codex", "gemini", "qwen", "copilot", "opencode")
 STARTS_WITHIN: Final = 20.0
 """Seconds that a hub may take to start, on a machine that is busy."""
+NOT_SEEN: Final = (
+    "does not read the hooks of a folder that it does not trust: start codex here once and say that you trust it, "
+    "then install them again"
+)
 AGENTS: Final = "claude/*,codex/*,gemini/*,qwen/*,copilot/*,opencode/*"
 
 program = click.argument("program", type=click.Choice(PROGRAMS), metavar="PROGRAM")
@@ -73,7 +77,7 @@ def install(program: str, scope: str, only_print: bool) -> None:
     else:
         _write(path, changed, shared=scope == "project")
         say(f"{path} has the hooks now; remove them with: lifesigns hooks uninstall {program}" + _flag(scope))
-    if _is_trusted(program):
+    if _is_trusted(program, path):
         say("Sessions that you start from now on are agents: lifesigns watch")
 
 
@@ -117,7 +121,7 @@ def status(program: str) -> None:
     from lifesigns.config.hub_locator import URL_FILE
     from lifesigns.integrations.hooks.places import PLACES
 
-    place, folder, found = PLACES[program], _state_folder(), False
+    place, folder, found, idle = PLACES[program], _state_folder(), False, False
     for scope in ("user", "project"):
         path = place.path(scope, os.environ)
         text = _text(path)
@@ -127,7 +131,8 @@ def status(program: str) -> None:
         say(f"{scope:8} {path}: {state}")
         if missing is not None and place.file.disabled(text, str(path)):
             say(f"{'':8} but its disableAllHooks is true: no hook runs")
-    runs_them = not found or program != "codex" or _codex_runs_them()
+        if missing is not None and program == "codex":
+            idle = not _codex_runs(path) or idle
     wrong = _why_unheard(folder, URL_FILE)
     say(f"hub      {wrong or 'hears them'}")
     waiting = (
@@ -135,7 +140,7 @@ def status(program: str) -> None:
     )
     if waiting:
         say(f"spool    {waiting} events wait for the hub")
-    exit_if(wrong or not runs_them or not found)
+    exit_if(wrong or idle or not found)
 
 
 # --- parts --------------------------------------------------------------------------------------------
@@ -169,7 +174,7 @@ def _await_hub() -> None:
             time.sleep(0.1)
 
 
-def _is_trusted(program: str) -> bool:
+def _is_trusted(program: str, hooks_file: Path) -> bool:
     """Codex runs only hooks that are trusted: have it trust ours."""
     if program != "codex":
         return True
@@ -183,12 +188,13 @@ def _is_trusted(program: str) -> bool:
         )
         return False
     try:
-        say(f"Codex trusts {trust(found, Path.cwd())} hooks of lifesigns.")
+        count = trust(found, Path.cwd(), hooks_file)
     except UsageError as error:
         raise UsageError(
             f"{error}, so Codex does not trust the hooks yet: install them again, or trust them in Codex with /hooks"
         ) from None
-    return True
+    say(f"Codex trusts {count} hooks of lifesigns." if count else f"Codex {NOT_SEEN}.", err=not count)
+    return count > 0
 
 
 def _take_trust_back(hooks_file: Path) -> None:
@@ -205,22 +211,26 @@ def _take_trust_back(hooks_file: Path) -> None:
     say(f"{why}, so its trust in these hooks stays in its config.toml, under hooks.state.", err=True)
 
 
-def _codex_runs_them() -> bool:
-    """Whether Codex trusts the hooks that it has; if it cannot be asked, that is said, and believed."""
-    from lifesigns.integrations.hooks.codex_trust import untrusted
+def _codex_runs(hooks_file: Path) -> bool:
+    """Whether Codex runs the hooks in this file; if it cannot be asked, that is said, and believed."""
+    from lifesigns.integrations.hooks.codex_trust import runs
 
-    found = shutil.which("codex")
-    if found is None:
-        say("codex    is not on the PATH: whether it trusts them is not known")
-        return True
-    try:
-        count = untrusted(found, Path.cwd())
-    except UsageError as error:
-        say(f"codex    {error}: whether it trusts them is not known")
-        return True
-    if count:
-        say(f"codex    trusts {count} of them not, and runs none that it does not trust: install them again")
-    return not count
+    found, unknown = shutil.which("codex"), "is not on the PATH"
+    if found is not None:
+        try:
+            seen, trusted = runs(found, Path.cwd(), hooks_file)
+        except UsageError as error:
+            unknown = str(error)
+        else:
+            if not seen:
+                say(f"{'':8} but Codex {NOT_SEEN}")
+            elif trusted < seen:
+                say(
+                    f"{'':8} but Codex does not trust {seen - trusted} of {seen}, and does not run them: install them again"
+                )
+            return 0 < seen == trusted
+    say(f"{'':8} whether Codex trusts them is not known: codex {unknown}")
+    return True
 
 
 def _flag(scope: str) -> str:

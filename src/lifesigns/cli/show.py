@@ -110,7 +110,7 @@ def _facts(agent: AgentHealth, beat: LastBeat | None, now: float) -> Iterator[tu
     yield "load", _load(agent)
     yield (
         "used",
-        f"{amount(numbers.token_count)} tokens, {numbers.cost_usd:.2f} USD, {numbers.tool_call_count} tool calls",
+        f"{amount(numbers.token_count)} tokens, {numbers.cost_usd:.2f} USD, {counted(numbers.tool_call_count, 'tool call')}",
     )
     yield "errors", str(numbers.error_count) if numbers.error_count else ""
     yield "checkpoint", f"{since(agent.last_checkpoint, now)} ago" if agent.last_checkpoint else ""

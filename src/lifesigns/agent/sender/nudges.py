@@ -113,9 +113,8 @@ class Nudges:
     def next(self, timeout: float | None) -> Nudge | None:
         """The next nudge, for threads; None if none came in time or the sender has ended."""
         if timeout is not None and timeout <= 0.0:
-            if (
-                self._ready.empty()
-            ):  # Asked at every turn's boundary, and mostly nothing waits: without an exception.
+            # Asked at every turn's boundary: mostly nothing waits, and that costs no exception.
+            if self._ready.empty():
                 return None
             timeout = 0.0  # Another thread may be quicker.
         try:

@@ -23,10 +23,10 @@ ANSWERS_WITHIN: Final = 60.0
 """Seconds. A program of 200 MB starts before it answers: from a cold disk, or on a busy machine, more than 20 were seen."""
 
 
-def trust(program: str, folder: Path) -> int:
-    """Have Codex trust our hooks, as it sees them from this folder; how many there are."""
+def trust(program: str, folder: Path, hooks_file: Path) -> int:
+    """Have Codex trust our hooks in this file; how many it sees from this folder. In a folder that it does not trust it sees none."""
     with _talking(program) as talk:
-        ours = _ours(talk, folder)
+        ours = _ours(talk, folder, hooks_file)
         state = {hook["key"]: {"trusted_hash": hook["currentHash"]} for hook in ours}
         if state:
             _change(talk, [{"keyPath": "hooks.state", "value": state, "mergeStrategy": "upsert"}])
@@ -34,18 +34,19 @@ def trust(program: str, folder: Path) -> int:
 
 
 def distrust(program: str, folder: Path, hooks_file: Path) -> None:
-    """Take that trust back, of the hooks in this file, which has them still."""
+    """Take that trust back. The hooks are still in the file."""
     with _talking(program) as talk:
-        keys = [hook["key"] for hook in _ours(talk, folder) if _is_same(hook["sourcePath"], hooks_file)]
+        keys = [hook["key"] for hook in _ours(talk, folder, hooks_file)]
         if keys:
             gone = {"value": None, "mergeStrategy": "replace"}
             _change(talk, [{"keyPath": f"hooks.state.{json.dumps(key)}", **gone} for key in keys])
 
 
-def untrusted(program: str, folder: Path) -> int:
-    """How many of our hooks Codex does not run, because nobody has trusted them as they are now."""
+def runs(program: str, folder: Path, hooks_file: Path) -> tuple[int, int]:
+    """How many of our hooks in this file Codex sees from this folder, and how many of them it runs."""
     with _talking(program) as talk:
-        return sum(hook["trustStatus"] != "trusted" for hook in _ours(talk, folder))
+        ours = _ours(talk, folder, hooks_file)
+        return len(ours), sum(hook["trustStatus"] == "trusted" for hook in ours)
 
 
 # --- parts --------------------------------------------------------------------------------------------
@@ -73,10 +74,14 @@ def _talking(program: str) -> Iterator[_Talk]:
                 pipe.close()
 
 
-def _ours(talk: _Talk, folder: Path) -> list[dict[str, Any]]:
+def _ours(talk: _Talk, folder: Path, hooks_file: Path) -> list[dict[str, Any]]:
     found = talk.ask("hooks/list", {"cwds": [str(folder)]})
     hooks = (hook for place in found.get("data", ()) for hook in place.get("hooks", ()))
-    return [hook for hook in hooks if str(hook.get("command", "")).endswith(MARK)]
+    return [
+        hook
+        for hook in hooks
+        if str(hook.get("command", "")).endswith(MARK) and _is_same(hook["sourcePath"], hooks_file)
+    ]
 
 
 def _change(talk: _Talk, edits: list[dict[str, Any]]) -> None:
