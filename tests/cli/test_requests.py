@@ -123,7 +123,9 @@ def test_what_is_held_back_has_no_number_of_tries() -> None:
         for name in ("one", "two"):
             hub.client.signal("error", name, message="no money left", recoverable=False)
         text = "1 agent a minute is the limit for the fleet"
-        eventually(lambda: any(f"nudge held: {text}" in hub.cli("show", name).output for name in ("one", "two")))
+        eventually(
+            lambda: any(f"nudge held: {text}" in hub.cli("show", name).output for name in ("one", "two"))
+        )
 
 
 def test_show_of_somebody_unknown_is_one_line(hub: HubInThread) -> None:
