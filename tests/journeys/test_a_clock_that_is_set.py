@@ -63,7 +63,7 @@ class Watched:
 
         def is_found() -> bool:
             self.beat("alive")
-            return self.hub.health("dead") == "disconnected"
+            return "dead" in self.hub.disconnected()  # As stored, which is a moment after it is known.
 
         self.hub.until(is_found, "who died is found")
         assert self.hub.health("alive") == "healthy"
