@@ -91,6 +91,36 @@ async def test_what_a_client_says_about_itself_counts_for_nothing(hubs: TwoHubs)
     assert not hubs.judge.service.engine.beliefs.agents
 
 
+async def test_a_hub_says_whose_session_it_is_and_nobody_else_does(hubs: TwoHubs) -> None:
+    """The token by which it was opened still has to be good, and the page has to be ours."""
+    access = hubs.judge.service.access
+    macs, now = access.tokens.hub_macs, hubs.judge.service.clock()
+    assert macs is not None
+    made = await access.tokens.create(role=Role.VIEWER, name="v", now=now)
+    port = int(hubs.judge.url.rsplit(":", 1)[1])
+    host = f"127.0.0.1:{port}".encode()
+
+    def said(token_id: str) -> str:
+        reached = ReachedHub("standby", host, "127.0.0.9", port, False, False, token_id)
+        return reached.header(macs).decode()
+
+    async def status(header: str, method: str = "GET", path: str = "/api/v1/me", **more: str) -> int:
+        cookie = {"cookie": f"lifesigns_{port}=of-another-hub"}
+        answer = await hubs.judge.ask(
+            path, method=method, headers={**cookie, "lifesigns-forwarded": header, **more}
+        )
+        return answer.status_code
+
+    assert await status(said(made.stored.id)) == 200
+    assert await status(said("")) == 401
+    assert await status(said("unknown")) == 401
+    assert await status(said(made.stored.id).replace(made.stored.id, "admin")) in (401, 421)
+    assert await status(said(made.stored.id), origin="http://evil.example") == 403
+    assert await status(said(made.stored.id), "POST", "/api/v1/tokens") == 403, "no Origin"
+    await access.tokens.revoke(made.stored.id, now)
+    assert await status(said(made.stored.id)) == 401
+
+
 async def test_names_and_pages_are_those_of_the_hub_that_was_reached(hubs: TwoHubs) -> None:
     admin = await hubs.judge.token(Role.ADMIN)
     typed = {"host": "hub-2.example"}

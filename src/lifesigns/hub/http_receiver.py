@@ -28,6 +28,7 @@ from lifesigns.hub.ownership import refusal
 from lifesigns.hub.principals import Patterns, Role
 from lifesigns.hub.shares import PATIENCE, TURN_FOR
 from lifesigns.hub.signatures import Signatures
+from lifesigns.hub.slots import BETWEEN_AGENTS, NOT_HERE, slot_of
 
 T = TypeVar("T", bound=Signal)
 Read = TypeVar("Read")
@@ -294,12 +295,20 @@ class HttpReceiver:
 
     def _own(self, batch: wire.Batch[T], who: Principal, signer: Patterns | None) -> list[T]:
         """The messages this sender may send; the others are rejected."""
-        if who.speaks_for_all and signer is None and self._signatures.must_sign is None:
+        if (
+            who.speaks_for_all
+            and signer is None
+            and self._signatures.must_sign is None
+            and self._hub.slot is None
+        ):
             return batch.accepted
+        slot = self._hub.slot
         bad = {rejected.index for rejected in batch.rejected}
         places = (n for n in range(len(batch.accepted) + len(bad)) if n not in bad)
         own: list[T] = []
         for index, signal in zip(places, batch.accepted, strict=True):
+            if slot is not None and slot_of(getattr(signal, "agent_id", "")) != slot:
+                continue  # The hub of its slot got the same delivery.
             refused = self._refused(signal, who, signer)
             if refused is None:
                 own.append(signal)
@@ -309,6 +318,8 @@ class HttpReceiver:
 
     def _refused(self, signal: T, who: Principal, signer: Patterns | None) -> tuple[str, str] | None:
         """The field by which this sender may not send it, and why; None if it may."""
+        if self._hub.slot is not None and isinstance(signal, BETWEEN_AGENTS):
+            return "type", NOT_HERE
         if (why := self.why_not(getattr(signal, "agent_id", ""), who, signer)) is not None:
             return "agent_id", why
         return self.not_own(signal, who)

@@ -17,9 +17,11 @@ from lifesigns.hub.deliveries import KeyReused
 from lifesigns.hub.http_receiver import IngestResult
 from lifesigns.views import Orders, OrdersByAgent, Receipt
 from lifesigns.web.answers import JSON, Answer, Problem, Stream, answer
+from lifesigns.web.forwarded import PART
 from lifesigns.web.ids import AgentId
 from lifesigns.web.routes import SPEAKERS, Request, Route
 from lifesigns.web.speaking_rights import check_may_speak, is_still_valid
+from lifesigns.wire import Rejected
 
 WAIT_MAX: Final = 60.0
 EXCLUDED_MAX: Final = 50
@@ -79,11 +81,17 @@ def _receipt(request: Request, reception: IngestResult) -> Answer:
     not take it for a success."""
     signals = reception.accepted + len(reception.rejected)
     request.site.rates.signals.charge(request.principal.token_id, request.now, signals)
-    if reception.rejected and not reception.accepted:
-        first, more = reception.rejected[0], len(reception.rejected) - 1
+    if request.service.hub.slot is None or request.header(PART) is None:
+        check_accepted(reception.accepted, reception.rejected)
+    return answer(reception, 202)
+
+
+def check_accepted(accepted: int, rejected: Sequence[Rejected]) -> None:
+    """Raises `Problem` if something was rejected and nothing accepted."""
+    if rejected and not accepted:
+        first, more = rejected[0], len(rejected) - 1
         others = f"; so are {more} more: nothing was accepted" if more else ""
         raise Problem(400, f"{first.detail}{others}", field=first.field or None)
-    return answer(reception, 202)
 
 
 # --- what goes out ------------------------------------------------------------------------------------

@@ -5,6 +5,9 @@ the TLS of the hub it reached. A header says these, with a MAC that only the hub
 no right: token, cookie and `Origin` are the client's own, and are checked as those of any call. Without a right MAC it is
 ignored. A call that carries it is never forwarded again.
 
+But for one thing: if several hubs judge, a page asks one of them, which asks the others, and these do not know its session. So the hub
+that does says whose token opened it. That token still has to be valid, and the page and its `Origin` are checked as ever.
+
 And a hub proves who it is before another one sends it anybody's token: it answers a challenge with a MAC of its own name
 and address. So whoever can write to the store, and puts another address into a row, learns no token.
 """
@@ -25,6 +28,11 @@ FORWARDED: Final = b"lifesigns-forwarded"
 CHALLENGE: Final = b"lifesigns-challenge"
 PROOF: Final = b"lifesigns-proof"
 CHALLENGE_MAX: Final = 64
+SLOT: Final = b"lifesigns-slot"
+"""Names the slot whose hub is meant, in a process that has one for each. It gives no right, and needs no proof: whatever an
+agent of another slot says there is not heard."""
+PART: Final = b"lifesigns-part"
+"""With a delivery that goes to several slots: that nothing counts in one of them is no error yet."""
 
 BEATS_OF_HUB: Final = "/beats-of-hub"
 """Where a hub that stands by brings the single beats of many clients. For hubs alone."""
@@ -32,6 +40,8 @@ BEATS_OF_HUB: Final = "/beats-of-hub"
 HOST_POLICY: Final = "host_policy"
 REACHED: Final = "reached_hub"
 """In the scope of a forwarded call: the name and the host policy of the hub that the client reached."""
+SIGNED_IN: Final = "signed_in"
+"""In the scope of a call that one hub passes to several, at either end: the id of the token by which its session was opened."""
 
 Scope = MutableMapping[str, Any]
 
@@ -50,29 +60,36 @@ class ReachedHub:
     """The hub's own."""
     tls: bool
     behind_proxy: bool
+    signed_in: str = ""
+    """The id of the token of the client's session, if that hub says so; empty if the client has a token, or the hub says nothing."""
 
     @classmethod
     def of(cls, name: str, scope: Scope, host: bytes, policy: HostPolicy) -> Self:
         """How this client reached this hub."""
         client, server = scope.get("client"), scope.get("server")
         address, port = client[0] if client else "-", server[1] if server else 0
-        return cls(name, host, address, port, policy.tls, policy.behind_proxy)
+        signed_in = scope.get(SIGNED_IN, "")
+        return cls(name, host, address, port, policy.tls, policy.behind_proxy, signed_in)
 
     def header(self, macs: HubMacs) -> bytes:
         """The value of `FORWARDED`."""
         flags = b"%d%d" % (self.tls, self.behind_proxy)
-        parts = (quote(self.name).encode(), self.host, self.client.encode(), b"%d" % self.port, flags)
+        parts = [quote(self.name).encode(), self.host, self.client.encode(), b"%d" % self.port, flags]
+        if self.signed_in:
+            parts.append(quote(self.signed_in).encode())
         return b" ".join((*parts, macs.mac("forwarded", *parts)))
 
     @classmethod
     def read(cls, value: bytes, macs: HubMacs) -> Self | None:
         """What a hub said; None if it was none of ours."""
         *parts, mac = value.split(b" ")
-        if len(parts) != 5 or not macs.is_right(mac, "forwarded", *parts):
+        if len(parts) not in (5, 6) or not macs.is_right(mac, "forwarded", *parts):
             return None
-        name, host, client, port, flags = parts
+        name, host, client, port, flags, *rest = parts
+        signed_in = unquote(rest[0].decode()) if rest else ""
         return cls(
-            unquote(name.decode()), host, client.decode(), int(port), flags[:1] == b"1", flags[1:] == b"1"
+            *(unquote(name.decode()), host, client.decode(), int(port)),
+            *(flags[:1] == b"1", flags[1:] == b"1", signed_in),
         )
 
     @property
@@ -107,6 +124,7 @@ def as_sent(scope: Scope, macs: HubMacs) -> Scope:
         "server": ("", reached.port),
         HOST_POLICY: reached.policy,
         REACHED: reached.name,
+        SIGNED_IN: reached.signed_in,
     }
 
 

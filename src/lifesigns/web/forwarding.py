@@ -21,7 +21,7 @@ from lifesigns.web.access import SAFE, Headers
 from lifesigns.web.answers import Problem
 from lifesigns.web.app import Scope, Send, hang_up
 from lifesigns.web.bodies import Receive
-from lifesigns.web.forwarded import FORWARDED, ReachedHub
+from lifesigns.web.forwarded import FORWARDED, SLOT, ReachedHub
 from lifesigns.web.host_policy import HostPolicy
 from lifesigns.web.leader_connection import (
     AnswerLost,
@@ -47,7 +47,7 @@ OF_A_HOP: Final = frozenset(
     }
 )
 """Headers of one connection, not of the call."""
-WRITTEN_ANEW: Final = OF_A_HOP | {b"host", b"content-length", b"expect", FORWARDED}
+WRITTEN_ANEW: Final = OF_A_HOP | {b"host", b"content-length", b"expect", FORWARDED, SLOT}
 
 log: Final = logging.getLogger("lifesigns.web")
 
@@ -91,7 +91,7 @@ class Forwarding:
             self._follow(None)
             raise NotReached(NOBODY)
         if self._leader is None or (self._leader.name, self._leader.url) != (row.name, row.url):
-            self._follow(LeaderConnections(row.name, row.url, macs))
+            self._follow(LeaderConnections(row.name, row.url, macs, self._service.hub.slot))
         assert self._leader is not None
         return self._leader
 
@@ -198,6 +198,7 @@ class Forwarding:
         lines = [
             b"%s %s HTTP/1.1\r\n" % (scope["method"].encode(), target),
             b"host: %s\r\n%s: %s\r\n" % (leader.authority, FORWARDED, reached.header(macs)),
+            leader.slot_line,
         ]
         dropped = WRITTEN_ANEW | _named(headers.get(b"connection", b""))
         lines += [b"%s: %s\r\n" % header for header in scope["headers"] if header[0] not in dropped]

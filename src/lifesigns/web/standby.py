@@ -76,7 +76,7 @@ class StandbySite:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        scope, called = _with_id(scope)
+        scope, called = with_id(scope)
         correlation_id.set(called.decode())
         try:
             found = await self._answer(scope, receive, send)
@@ -147,7 +147,7 @@ class StandbySite:
         return who
 
 
-def _with_id(scope: Scope) -> tuple[Scope, bytes]:
+def with_id(scope: Scope) -> tuple[Scope, bytes]:
     """A request with an id, which the hub that judges takes on; and the id."""
     given = dict(scope["headers"]).get(HEADER)
     called = request_id(given)

@@ -113,3 +113,14 @@ RETURNING minute;
 -- drop_hours --
 -- Some of those before an hour.
 DELETE FROM hours WHERE ctid = ANY (ARRAY(SELECT ctid FROM hours WHERE hour < $1 LIMIT $2)) RETURNING hour;
+
+-- make_slot_summaries --
+-- Not a migration: only a fleet that several hubs judge has it.
+CREATE TABLE IF NOT EXISTS slot_summaries (slot integer PRIMARY KEY, beat bigint NOT NULL, data bytea NOT NULL);
+
+-- keep_slot_summaries --
+INSERT INTO slot_summaries (slot, beat, data) SELECT slot, 1, data FROM unnest($1::integer[], $2::bytea[]) AS own (slot, data)
+ON CONFLICT (slot) DO UPDATE SET beat = slot_summaries.beat + 1, data = excluded.data;
+
+-- slot_summaries --
+SELECT slot, beat, data FROM slot_summaries;
