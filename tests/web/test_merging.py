@@ -9,7 +9,7 @@ import msgspec
 from lifesigns.hub.slots import SLOTS
 from lifesigns.web import merging
 from lifesigns.web.fleet_events import places_in
-from lifesigns.web.fleet_site import _agent_list, _slots_in
+from lifesigns.web.fleet_site import _agent_list
 from lifesigns.web.slot_calls import SlotAnswer
 
 
@@ -88,23 +88,6 @@ def test_events_have_numbers_that_no_other_slot_has() -> None:
     numbers = {merging.number_of(event_id, slot) for event_id in range(1, 50) for slot in range(SLOTS)}
     assert len(numbers) == 49 * SLOTS
     assert merging.number_of(0, 3) == 0, "what is not stored has no number"
-
-
-def test_receipts_of_one_delivery_are_one() -> None:
-    bad = {"index": 2, "field": "load", "detail": "is bad"}
-    one = {"accepted": 1, "rejected": [bad], "orders": {"a": [1]}}
-    two = {"accepted": 2, "rejected": [bad], "orders": {}}
-    assert merging.receipt(said(one, two)) == {"accepted": 3, "rejected": [bad], "orders": {"a": [1]}}
-
-
-def test_a_delivery_goes_to_the_slots_of_its_agents_and_to_all_in_a_form_that_is_not_ours() -> None:
-    assert list(_slots_in(b'{"agent_id": "a", "load": 1}')) == [3]
-    assert list(_slots_in(b'[{"agent_id": "a"}, {"agent_id": "b"}, {"agent_id": "a"}]')) == [1, 3]
-    assert list(_slots_in(b'{"agent_id": "a"}\n{"agent_id": "b"}\n')) == [1, 3]
-    for other in (b'{"worker_id": "a"}', b"\x81\xa8agent_id\xa1a", b"signature\n{}", b"\xff"):
-        assert list(_slots_in(other)) == [*range(SLOTS)]
-    assert list(_slots_in(b"")) == [0]
-    assert list(_slots_in(b"[]")) == [0]
 
 
 def test_only_an_id_of_ours_says_where_a_listener_was() -> None:

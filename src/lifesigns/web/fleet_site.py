@@ -28,21 +28,30 @@ from lifesigns.web.access import headers_of, session_shown, token_shown
 from lifesigns.web.answers import Answer, Problem, Stream, answer, guarded
 from lifesigns.web.app import Scope, Send, Web, send_answer, send_stream
 from lifesigns.web.beat_fast_path import Peer
-from lifesigns.web.beats_and_orders import check_accepted
-from lifesigns.web.bodies import ClientGone, Receive, read_body
+from lifesigns.web.bodies import ClientGone, LargeBodies, Receive, read_body
 from lifesigns.web.exchange import HttpExchange
+from lifesigns.web.fleet_deliveries import BEATS, deliver
 from lifesigns.web.fleet_events import fleet_events
-from lifesigns.web.forwarded import PART, SIGNED_IN, SLOT
+from lifesigns.web.forwarded import SIGNED_IN, SLOT
 from lifesigns.web.host_policy import HostPolicy
-from lifesigns.web.slot_calls import Query, SlotAnswer, ask, ask_all, query_of, with_query
+from lifesigns.web.slot_calls import (
+    Query,
+    SlotAnswer,
+    as_is,
+    ask,
+    ask_all,
+    nobody_judges,
+    query_of,
+    with_query,
+)
 from lifesigns.web.standby import StandbySite, with_id
-from lifesigns.wire import Rejected
 
 API: Final = "/api/v1/"
+SLOT_NAMES: Final = tuple(b"%d" % slot for slot in range(SLOTS))
 OF_AGENTS: Final = (b"/api/v1/agents/", b"/ping/", b"/healthz/")
 """What begins so goes on with the id of an agent."""
 PROBES: Final = ("/healthz", "/readyz")
-DELIVERIES: Final = (f"{API}beats", f"{API}signals")
+DELIVERIES: Final = (BEATS, f"{API}signals")
 LIMIT: Final = 100
 
 LISTS: Final[Mapping[str, Callable[[Sequence[SlotAnswer]], dict[str, Any]]]] = {
@@ -83,8 +92,6 @@ class _Named(msgspec.Struct):
 
 
 _one: Final = msgspec.json.Decoder(_Named).decode
-_lines: Final = msgspec.json.Decoder(_Named).decode_lines
-_many: Final = msgspec.json.Decoder(list[_Named]).decode
 
 
 class FleetSite:
@@ -95,6 +102,7 @@ class FleetSite:
         """By slot: the hub that judges or stands by; None while it changes from one to the other."""
         self._access, self._clock = access, clock
         self._host_policy, self._limits = host_policy, limits
+        self._large_bodies = LargeBodies()
         self.at_once = self
 
     def take(self, peer: Peer, exchange: HttpExchange) -> bool:
@@ -131,8 +139,8 @@ class FleetSite:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Answer | Stream | None:
         """The answer; None if a slot has answered."""
-        if (wanted := headers_of(scope).get(SLOT)) is not None:
-            await self._pass_on(int(wanted) % SLOTS if wanted.isdigit() else 0, scope, receive, send)
+        if (wanted := headers_of(scope).get(SLOT)) in SLOT_NAMES:
+            await self._pass_on(SLOT_NAMES.index(wanted), scope, receive, send)
             return None
         path, method = scope["path"], scope["method"]
         part = path.removeprefix(API) if path.startswith(API) else ""
@@ -141,18 +149,19 @@ class FleetSite:
         of_task = method not in ("GET", "HEAD") and part.startswith("tasks/")  # Claims, and whose a task is.
         if of_task or ALONE.match(path):
             raise Problem(501, f"{path} {NOT_HERE}")
-        known = await self._is_known(scope)
+        known = await self._known(scope)
         if (agent_id := _agent_in(scope, part)) is not None:
             await self._pass_on(slot_of(agent_id), scope, receive, send)
             return None
-        if not known and (part in LISTS or part in MERGED) and session_shown(scope, self._host_policy):
+        if known is None and (part in LISTS or part in MERGED) and session_shown(scope, self._host_policy):
             # The hub of one slot may know it, and would answer for its own part only.
             raise Problem(401, "you are not signed in any more", headers={"WWW-Authenticate": BEARER})
-        if not known:
+        if known is None:
             await self._pass_on(self._here(), scope, receive, send)  # One refusal, and not one of each slot.
             return None
         if path in DELIVERIES and method == "POST":
-            return await self._deliver(scope, receive, send)
+            async with self._large_bodies.room(headers_of(scope), known):
+                return await deliver(self.sites, scope, await self._body(scope, receive), self._here())
         if part.split("/")[0] == "tokens":
             await self._access.sync(self._clock())  # Another hub may have made one just now.
         if method in ("GET", "HEAD"):
@@ -194,20 +203,22 @@ class FleetSite:
     async def _pass_on(self, slot: int, scope: Scope, receive: Receive, send: Send) -> None:
         site = self.sites[slot]
         if site is None:
-            raise _nobody([slot])
+            raise nobody_judges([slot])
         await site(scope, receive, send)
 
-    async def _is_known(self, scope: Scope) -> bool:
-        """Whether a token of ours came with it, or a session of this process. What it may do is asked where it is done."""
+    async def _known(self, scope: Scope) -> str | None:
+        """The id of the token that came with it, or by which its session was opened, if it is one of ours; the session of this
+        process. What it may do is asked where it is done."""
         token, now = token_shown(scope, headers_of(scope)), self._clock()
         if token is not None:
-            return await self._access.look_up(token, now) is not None
+            entry = await self._access.look_up(token, now)
+            return None if entry is None else entry.token_id
         session = session_shown(scope, self._host_policy)
         who = None if session is None else self._access.session(session, now)
         if who is None:
-            return False
+            return None
         scope[SIGNED_IN] = who.token_id  # For slots that are judged elsewhere.
-        return True
+        return who.token_id
 
     def _may_still(self, scope: Scope) -> bool:
         """Whether the session of a client that listens is still open; a token is asked for by each slot."""
@@ -218,23 +229,6 @@ class FleetSite:
         return await read_body(headers_of(scope), receive, self._limits.body_bytes)
 
     # --- what comes in --------------------------------------------------------------------------------
-
-    async def _deliver(self, scope: Scope, receive: Receive, send: Send) -> Answer | None:
-        """Beats or reports: to the slots of their agents. Each takes what is its own of a delivery; only if all have it, it
-        is acknowledged, and a delivery with an Idempotency-Key that comes again is not taken twice."""
-        body = await self._body(scope, receive)
-        wanted = _slots_in(body)
-        if len(wanted) == 1:
-            found = await ask(self.sites[wanted[0]], wanted[0], scope, body)
-            return self._as_is(found)
-        answers = await asyncio.gather(
-            *(ask(self.sites[slot], slot, scope, body, **{PART.decode(): "1"}) for slot in wanted)
-        )
-        if failed := [one for one in answers if one.status != 202]:
-            return self._as_is(failed[0])
-        receipt = merging.receipt(answers)
-        check_accepted(receipt["accepted"], [Rejected(**one) for one in receipt["rejected"]])
-        return answer(receipt, 202)
 
     async def _orders(self, scope: Scope, receive: Receive, send: Send) -> Answer | None:
         """The orders of several agents: those of the first slot that has some."""
@@ -270,11 +264,11 @@ class FleetSite:
                 if one.status == 200:
                     orders |= one.json()["orders"]
                 elif one.status not in (0, 503):
-                    return self._as_is(one)
+                    return as_is(one)
                 else:
                     failed.append(one)
         if len(failed) == len(tasks):
-            return self._as_is(failed[0])
+            return as_is(failed[0])
         return answer({"orders": orders})
 
     async def _change(self, part: str, scope: Scope, body: bytes) -> Answer:
@@ -282,32 +276,25 @@ class FleetSite:
         if part.startswith("alerts/"):
             scope, only = _alert_of_slot(scope)
             if only is not None:
-                return self._as_is(await ask(self.sites[only], only, scope, body))
+                return as_is(await ask(self.sites[only], only, scope, body))
         answers = await ask_all(self.sites, scope, body)
         done = [one for one in answers if 200 <= one.status < 300]
         if done and part.startswith(BY_ALL) and (away := _away(answers)):
-            raise _nobody([one.slot for one in away], "the others have done it")
+            raise nobody_judges([one.slot for one in away], "the others have done it")
         refused = [one for one in answers if one.status == 409]
         if done and part.startswith("hubs/") and refused:
-            return self._as_is(
+            return as_is(
                 refused[0]
             )  # It is so of a hub as a whole or not: who asks has to know, and asks again.
         if done and part.startswith(BREAKERS):
             turned = [row for one in done for row in one.json()["interventions"]]
             return answer({"interventions": turned}, done[0].status)
         if done:
-            return self._as_is(done[0])
+            return as_is(done[0])
         known = [one for one in answers if one.status not in (404, 409)]
-        return self._as_is((known or refused or answers)[0])
+        return as_is((known or refused or answers)[0])
 
     # --- what goes out --------------------------------------------------------------------------------
-
-    def _as_is(self, found: SlotAnswer) -> Answer:
-        if found.status == 0 or (found.status == 503 and not found.body):
-            raise _nobody([found.slot])
-        dropped = (b"content-type", b"content-length", HEADER)
-        headers = [header for header in found.headers if header[0] not in dropped]
-        return Answer(found.body, found.status, found.header(b"content-type") or b"application/json", headers)
 
     def _merged(
         self, answers: Sequence[SlotAnswer], merge: Callable[[Sequence[SlotAnswer]], dict[str, Any]]
@@ -315,9 +302,9 @@ class FleetSite:
         """One answer of several. A refusal counts for all; slots that nobody judges right now are said to be missing."""
         there = [one for one in answers if one.status == 200]
         if refused := [one for one in answers if one.status not in (0, 200) and one.status < 500]:
-            return self._as_is(refused[0])
+            return as_is(refused[0])
         if not there:
-            return self._as_is(answers[0])
+            return as_is(answers[0])
         missing = [one.slot for one in answers if one.status != 200]
         return answer({**merge(there), "missing": missing})
 
@@ -327,11 +314,11 @@ class FleetSite:
             return answer(Alive())
         answers = await ask_all(self.sites, scope)
         if refused := [one for one in answers if 400 <= one.status < 500]:
-            return self._as_is(refused[0])
+            return as_is(refused[0])
         missing = [one.slot for one in answers if one.status != 200]
         said = [value for one in answers if one.body and "store" in (value := one.json())]
         if not said:
-            raise _nobody(missing)
+            raise nobody_judges(missing)
         ready = {"status": "unready" if missing else "ok", **merging.ready(said), "missing": missing}
         return answer(ready, 503 if missing else 200)
 
@@ -382,7 +369,7 @@ class FleetSite:
         given = dict(query)
         rest = [pair for pair in query if pair[0] != "after"]
         if not given.get("after", "0").isdecimal():
-            return self._as_is(await ask(self.sites[0], 0, scope))  # It says what is wrong with it.
+            return as_is(await ask(self.sites[0], 0, scope))  # It says what is wrong with it.
         after = int(given.get("after", "0"))
         event_id, first = divmod(after, SLOTS)
         slots = [slot_of(given["agent"])] if "agent" in given else range(first, SLOTS)
@@ -391,7 +378,7 @@ class FleetSite:
             own = [*rest, ("after", str(event_id if slot == first or "agent" in given else 0))]
             one = await ask(self.sites[slot], slot, with_query(scope, own))
             if one.status != 200:
-                return self._as_is(one)
+                return as_is(one)
             value = one.json()
             rows += [{**row, "id": merging.number_of(row["id"], slot)} for row in value["events"]]
             if value["after"] is not None:
@@ -434,15 +421,6 @@ def _agent_in(scope: Scope, part: str) -> str | None:
     return dict(query_of(scope)).get("agent") if part.startswith(BREAKERS) else None
 
 
-def _slots_in(body: bytes) -> Sequence[int]:
-    """The slots of the agents of a delivery; all of them if it is in another form than ours: each hub reads what is its own."""
-    try:
-        named = _many(body) if body[:1] == b"[" else _lines(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return range(SLOTS) if body else (0,)
-    return sorted({slot_of(one.agent_id) for one in named}) or (0,)
-
-
 def _alert_of_slot(scope: Scope) -> tuple[Scope, int | None]:
     """An alert by its number in the whole fleet: its number in its slot, and that slot."""
     parts = scope["path"].split("/")
@@ -456,9 +434,3 @@ def _alert_of_slot(scope: Scope) -> tuple[Scope, int | None]:
 
 def _away(answers: Sequence[SlotAnswer]) -> list[SlotAnswer]:
     return [one for one in answers if one.status == 0 or one.status >= 500]
-
-
-def _nobody(slots: Sequence[int], more: str = "") -> Problem:
-    named = ", ".join(map(str, slots))
-    detail = f"nobody judges slot {named} right now; another hub takes it over within seconds"
-    return Problem(503, f"{detail}; {more}" if more else detail, headers={"Retry-After": "1"})

@@ -21,7 +21,7 @@ from lifesigns.web.access import SAFE, Headers
 from lifesigns.web.answers import Problem
 from lifesigns.web.app import Scope, Send, hang_up
 from lifesigns.web.bodies import Receive
-from lifesigns.web.forwarded import FORWARDED, SLOT, ReachedHub
+from lifesigns.web.forwarded import ANY_SLOT, FORWARDED, SLOT, ReachedHub
 from lifesigns.web.host_policy import HostPolicy
 from lifesigns.web.leader_connection import (
     AnswerLost,
@@ -82,6 +82,11 @@ class Forwarding:
         )
 
     # --- who judges -----------------------------------------------------------------------------------
+
+    @property
+    def judge(self) -> str | None:
+        """The address of the hub that judged when it was last looked for."""
+        return None if self._leader is None else self._leader.url
 
     def leader(self) -> LeaderConnections:
         """The way to whoever judges now. Raises `NotReached` if nobody does."""
@@ -198,7 +203,7 @@ class Forwarding:
         lines = [
             b"%s %s HTTP/1.1\r\n" % (scope["method"].encode(), target),
             b"host: %s\r\n%s: %s\r\n" % (leader.authority, FORWARDED, reached.header(macs)),
-            leader.slot_line,
+            b"" if ANY_SLOT in scope else leader.slot_line,
         ]
         dropped = WRITTEN_ANEW | _named(headers.get(b"connection", b""))
         lines += [b"%s: %s\r\n" % header for header in scope["headers"] if header[0] not in dropped]

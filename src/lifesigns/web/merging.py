@@ -171,19 +171,6 @@ def alerts(answers: Sequence[SlotAnswer]) -> Json:
     return {"alerts": sorted(rows, key=lambda row: not row["standing"]), "before": None}
 
 
-def receipt(answers: Sequence[SlotAnswer]) -> Json:
-    """The receipts of one delivery that went to several slots: each has taken what is its own."""
-    rejected: dict[int, Json] = {}
-    orders: Json = {}
-    accepted = 0
-    for one in answers:
-        value = one.json()
-        accepted += value["accepted"]
-        rejected |= {row["index"]: row for row in value["rejected"]}
-        orders |= value["orders"]
-    return {"accepted": accepted, "rejected": [rejected[n] for n in sorted(rejected)], "orders": orders}
-
-
 def updated(answers: Sequence[SlotAnswer]) -> str:
     """The moment of a list of agents, slot by slot."""
     tokens = {one.slot: str(one.json()["updated"]) for one in answers}

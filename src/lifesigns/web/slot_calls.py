@@ -15,6 +15,9 @@ from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 
+from lifesigns.ports.request_ids import HEADER
+from lifesigns.web.answers import Answer, Problem
+
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 App = Callable[
@@ -81,6 +84,22 @@ def inner_scope(scope: Scope, connection: _NoConnection, body: bytes, more: Mapp
         "headers": headers,
         "state": {**scope.get("state", {}), "connection": connection},
     }
+
+
+def as_is(found: SlotAnswer) -> Answer:
+    """The answer of one slot, for the client."""
+    if found.status == 0 or (found.status == 503 and not found.body):
+        raise nobody_judges([found.slot])
+    dropped = (b"content-type", b"content-length", HEADER)
+    headers = [header for header in found.headers if header[0] not in dropped]
+    return Answer(found.body, found.status, found.header(b"content-type") or b"application/json", headers)
+
+
+def nobody_judges(slots: Sequence[int], more: str = "") -> Problem:
+    """To whom asks about these slots."""
+    named = ", ".join(map(str, slots))
+    detail = f"nobody judges slot {named} right now; another hub takes it over within seconds"
+    return Problem(503, f"{detail}; {more}" if more else detail, headers={"Retry-After": "1"})
 
 
 async def ask(app: App | None, slot: int, scope: Scope, body: bytes = b"", **more: str) -> SlotAnswer:
