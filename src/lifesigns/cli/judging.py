@@ -36,6 +36,7 @@ from lifesigns.hub.slots import SLOTS, divide
 from lifesigns.hub.state_folder import announced, hub_name
 from lifesigns.web.app import Web
 from lifesigns.web.fleet_site import FleetSite
+from lifesigns.web.forwarding import ReachedHubs
 from lifesigns.web.host_policy import HostPolicy
 from lifesigns.web.server import served, while_standing_by
 from lifesigns.web.standby import StandbySite
@@ -79,6 +80,7 @@ class SlotsProcess:
         self._policy = HostPolicy.of(config.listen)
         self._site = FleetSite(self._access, self._clock, self._policy, config.limits)
         self._moves = Moves()
+        self._reached = ReachedHubs()
         self._exchange = FleetExchange(self._store)
         self._card: HubCard | None = None
 
@@ -157,7 +159,7 @@ class SlotsProcess:
             service.introduce(self._card)
         assign_executors(service, self._config, os.environ, self._folder, self._url)
         web = Web(service, self._policy, self._config.limits, hooks=self._config.hooks)
-        site = StandbySite(service, self._policy, self._config.limits)
+        site = StandbySite(service, self._policy, self._config.limits, self._reached)
         try:
             self._site.sites[slot] = site
             async with site.following():

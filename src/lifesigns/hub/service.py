@@ -119,7 +119,7 @@ class Service:
         self.store = store
         self.feed = Feed()
         self.access = access or Access(store, session_for)
-        self._shares_access = access is not None
+        self.shares_access = access is not None
         """Whoever gave it reads the tokens, for the hubs of all slots."""
         self._state = state
         self._name = f"{os.getpid()}-{os.urandom(4).hex()}"
@@ -338,7 +338,7 @@ class Service:
     async def open_access(self) -> None:
         """Read the tokens, and make sure that there is one for the administrator. Before the hub takes over, or stands
         by: a hub without the key of the tokens in this store must not depose one that has it."""
-        if self._shares_access:
+        if self.shares_access:
             return
         if self._state is None:
             await self.access.tokens.load()
@@ -379,7 +379,7 @@ class Service:
         self.witnesses.start()
         self._begin("housekeeping", self.housekeeping.run())
         self._begin("forgetting", self.housekeeping.run_hourly())
-        if not self._shares_access:
+        if not self.shares_access:
             self._begin("tokens", self.access.run(self.clock))
         self._begin("token watch", self.token_watch.run())
         self._begin("audit", self.hub.audit.run(self.hub.committer, self.clock, self.hub.announce))

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager, suppress
+from math import inf
 from typing import Any, Final
 
 from lifesigns.errors import AdapterError
@@ -52,11 +54,37 @@ WRITTEN_ANEW: Final = OF_A_HOP | {b"host", b"content-length", b"expect", FORWARD
 log: Final = logging.getLogger("lifesigns.web")
 
 
+class ReachedHubs:
+    """Which hubs are there. Those of a process that stand by for several slots of another one ask it together."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], tuple[float, str]] = {}
+        """By name and address: when it was asked, and why it is of no use; empty if it is there."""
+        self._asking: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def why_away(self, hub: LeaderConnections) -> str:
+        """Why this hub is not reached, as it was within the last second; empty if it is."""
+        key = hub.name, hub.url
+        async with self._asking[key]:
+            now = asyncio.get_running_loop().time()
+            asked_at, why = self._found.get(key, (-inf, ""))
+            if now - asked_at < PROVE_EVERY * 0.9:
+                return why
+            try:
+                await hub.prove()
+                why = ""
+            except NotReached as error:
+                why = str(error)
+            self._found[key] = now, why
+            return why
+
+
 class Forwarding:
     """The way to the hub that judges."""
 
-    def __init__(self, service: Service, host_policy: HostPolicy) -> None:
+    def __init__(self, service: Service, host_policy: HostPolicy, reached: ReachedHubs | None = None) -> None:
         self._service = service
+        self._reached = reached or ReachedHubs()
         self._host_policy = host_policy
         self._leader: LeaderConnections | None = None
         self.why_away = NOBODY
@@ -111,8 +139,7 @@ class Forwarding:
 
     async def _prove(self) -> None:
         try:
-            await self.leader().prove()
-            why = ""
+            why = await self._reached.why_away(self.leader())
         except NotReached as error:
             why = str(error)
         if why != self.why_away:
@@ -127,6 +154,8 @@ class Forwarding:
         """Know the tokens that other hubs made. The hub that judges records their uses: if this one did, it might bring
         back one that is just being revoked."""
         access = self._service.access
+        if self._service.shares_access:
+            return
         try:
             if access.tokens.hub_macs is None:
                 await self._service.open_access()

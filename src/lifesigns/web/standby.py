@@ -29,7 +29,7 @@ from lifesigns.web.app import Scope, Send, send_answer
 from lifesigns.web.beat_forwarding import BeatForwarding
 from lifesigns.web.bodies import ClientGone, LargeBodies, Receive, read_body
 from lifesigns.web.forwarded import BEATS_OF_HUB, is_forwarded
-from lifesigns.web.forwarding import RETRY_AFTER, Forwarding, not_reached
+from lifesigns.web.forwarding import RETRY_AFTER, Forwarding, ReachedHubs, not_reached
 from lifesigns.web.host_policy import HostPolicy
 from lifesigns.web.hubs import HUBS, hubs
 from lifesigns.web.routes import READERS, Request
@@ -49,13 +49,15 @@ log: Final = logging.getLogger("lifesigns.web")
 class StandbySite:
     """The application of a hub that stands by."""
 
-    def __init__(self, service: Service, host_policy: HostPolicy, limits: Limits) -> None:
+    def __init__(
+        self, service: Service, host_policy: HostPolicy, limits: Limits, reached: ReachedHubs | None = None
+    ) -> None:
         self._service = service
         self._host_policy = host_policy
         self._opinions = second_opinion.SecondOpinions(service)
         self._limits = limits
         self._large_bodies = LargeBodies()
-        self._forwarding = Forwarding(service, host_policy)
+        self._forwarding = Forwarding(service, host_policy, reached)
         self.at_once = BeatForwarding(service, host_policy, self._forwarding)
 
     @property

@@ -92,3 +92,39 @@ async def test_slots_hear_of_each_other_and_see_what_is_new(postgres_url: str) -
         assert before == {1: (1, b"a"), 2: (1, b"b"), 3: (1, b"c")}
         after = {row.slot: (row.beat, row.data) for row in await two.exchange({2: b"b"})}
         assert after == {**before, 2: (2, b"b")}
+
+
+async def test_rows_of_several_slots_are_renewed_together_and_seen_apart(postgres_url: str) -> None:
+    """Also the same one twice at once, and rows of other hubs."""
+    async with opened(postgres_url, 1, 2, 5) as (whole, mine), opened(postgres_url, 1, 5) as (_, others):
+        for n, other in enumerate(others):
+            await other.renew("other", "http://other", "2", copied=n)
+            await other.open()
+        for own in mine:
+            await own.renew("me", "http://me", "1")
+        statements: list[str] = []
+        fetch = whole.renewals._fetch
+        whole.renewals._fetch = lambda sql, values: (statements.append(sql), fetch(sql, values))[1]
+        found = await asyncio.gather(
+            *(own.renew("me", "http://me", "1", copied=n) for n, own in enumerate((*mine, mine[0])))
+        )
+        assert len(statements) == 2, "one for three slots, and one for the second wish of the first"
+        seen = [[(row.name, row.copied, row.leads) for row in rows] for rows in found]
+        assert seen[1:3] == [[("me", 1, False)], [("me", 2, False), ("other", 1, True)]]
+        assert seen[0] == [("me", 0, False), ("other", 0, True)]
+        assert seen[3] == [("me", 3, False), ("other", 0, True)]
+        assert sorted(rows[0].beat for rows in (found[0], found[3])) == [2, 3]
+
+
+async def test_a_slot_that_is_damaged_keeps_no_other_from_being_renewed(postgres_url: str) -> None:
+    async with opened(postgres_url, 1, 2) as (whole, (one, two)):
+        await one.renew("me", "http://me", "1")
+        await two.renew("me", "http://me", "1")
+        await whole._fetch_beside("DROP TABLE lifesigns_slot_2.hubs CASCADE", ())
+        good, bad = await asyncio.gather(
+            one.renew("me", "http://me", "1"), two.renew("me", "http://me", "1"), return_exceptions=True
+        )
+        assert not isinstance(good, BaseException)
+        assert good[0].beat == 2
+        assert isinstance(bad, AdapterError)
+        assert not bad.transient

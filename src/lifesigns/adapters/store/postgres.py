@@ -18,8 +18,10 @@ from lifesigns.adapters.store.ledger import Ledger, check_events, next_ledger
 from lifesigns.adapters.store.postgres_commit import commit_statement
 from lifesigns.adapters.store.postgres_line import SCHEMA, Connection, PostgresLine, migrate_once
 from lifesigns.adapters.store.rows import Row, hub_of
+from lifesigns.adapters.store.slot_renewals import SlotRenewals
 from lifesigns.adapters.store.sql import migrations
 from lifesigns.adapters.store.sql_store import BELIEFS_AT_ONCE, Batch, Script, ScriptRun, SqlStore, Statement
+from lifesigns.adapters.store.values import escaped
 from lifesigns.errors import AdapterError
 from lifesigns.ports import Commit, HubRow, StoredState, StoredToken
 from lifesigns.ports.slots import SlotSummary
@@ -55,6 +57,8 @@ class PostgresStore(SqlStore):
         self._url = url
         self._copying_slots = PostgresLine(url, answer_for=answer_for)
         self._has_summaries = False
+        self.renewals = SlotRenewals(self._sql, slot_schema, self._fetch_beside)
+        """Of the stores of slots."""
         self._making = asyncio.Lock()
         self._made = False
 
@@ -119,18 +123,15 @@ class PostgresStore(SqlStore):
         if not self._has_summaries:
             await self._write(self._make_summaries())
             self._has_summaries = True
-        rows = await self._write(self._exchange(own))
+        sql, values = self._sql["keep_slot_summaries"], ([*own], [*own.values()])
+        rows = await self._use(
+            self._writing, lambda connection: _fetch(connection, sql, values), one_statement=True
+        )
         return [SlotSummary(*row) for row in rows]
 
     def _make_summaries(self) -> Script[None]:
         yield Statement(self._sql["lock_migrations"])  # Two hubs that make a table at once fail.
         yield Statement(self._sql["make_slot_summaries"])
-
-    def _exchange(self, own: Mapping[int, bytes]) -> Script[Sequence[Row]]:
-        if own:
-            yield Statement(self._sql["keep_slot_summaries"], ([*own], [*own.values()]))
-        rows: Sequence[Row] = yield Statement(self._sql["slot_summaries"])
-        return rows
 
     async def _disconnect(self) -> None:
         await self._beside.close()
@@ -149,6 +150,10 @@ class PostgresStore(SqlStore):
 
     async def _write_beside(self, script: Script[_T]) -> _T:
         return await self._use(self._beside, partial(_run, script), one_statement=True)
+
+    async def _fetch_beside(self, sql: str, values: Row) -> Sequence[Row]:
+        self._refuse_if_closed()
+        return await self._beside.use(lambda connection: _fetch(connection, sql, values), one_statement=True)
 
     async def _read(self, sql: str, values: Row = ()) -> Sequence[Row]:
         return await self._use(
@@ -189,6 +194,11 @@ class PostgresStore(SqlStore):
                 )
 
 
+def slot_schema(slot: int) -> str:
+    """The schema of a slot."""
+    return f"{SCHEMA}_slot_{slot}"
+
+
 class SlotStore(PostgresStore):
     """Keeps everything of one slot of agents in a schema of its own, but for the tokens: people and agents have them for
     all slots. It writes by a connection of its own, once it takes over, and reads by that of the whole store: a server has
@@ -196,7 +206,8 @@ class SlotStore(PostgresStore):
 
     def __init__(self, whole: PostgresStore, url: str, slot: int) -> None:
         super().__init__(url)
-        self.schema = f"{SCHEMA}_slot_{slot}"
+        self.schema = slot_schema(slot)
+        self._slot = slot
         self._name = f"{self._name} (slot {slot})"
         self._whole = whole
         self._making_on, self._reading, self._beside = whole._writing, whole._reading, whole._beside
@@ -209,6 +220,17 @@ class SlotStore(PostgresStore):
             self._copying, lambda connection: _fetch(connection, sql, ()), one_statement=True
         )
         return BeliefMark(server, commit, position, count)
+
+    async def renew(
+        self, name: str, url: str, version: str, zone: str = "", copied: int = -1
+    ) -> Sequence[HubRow]:
+        """Raise the beat of this hub, and see the others."""
+        self._refuse_if_closed()
+        await self._make()
+        shared = (escaped(name), escaped(url), version, zone)
+        rows = await self._whole.renewals.renew(self._slot, shared, copied)
+        self._epoch_seen, self._hub = rows[0][0], name
+        return [hub_of(row) for row in rows]
 
     async def tokens(self) -> Sequence[StoredToken]:
         """Those of the whole store."""
