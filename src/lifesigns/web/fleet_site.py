@@ -139,16 +139,16 @@ class FleetSite:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Answer | Stream | None:
         """The answer; None if a slot has answered."""
-        if (wanted := headers_of(scope).get(SLOT)) in SLOT_NAMES:
-            await self._pass_on(SLOT_NAMES.index(wanted), scope, receive, send)
-            return None
         path, method = scope["path"], scope["method"]
         part = path.removeprefix(API) if path.startswith(API) else ""
-        if path in PROBES:
-            return await self._probe(scope)
         of_task = method not in ("GET", "HEAD") and part.startswith("tasks/")  # Claims, and whose a task is.
         if of_task or ALONE.match(path):
             raise Problem(501, f"{path} {NOT_HERE}")
+        if (wanted := headers_of(scope).get(SLOT)) in SLOT_NAMES:
+            await self._pass_on(SLOT_NAMES.index(wanted), scope, receive, send)
+            return None
+        if path in PROBES:
+            return await self._probe(scope)
         known = await self._known(scope)
         if (agent_id := _agent_in(scope, part)) is not None:
             await self._pass_on(slot_of(agent_id), scope, receive, send)

@@ -6,7 +6,8 @@ no right: token, cookie and `Origin` are the client's own, and are checked as th
 ignored. A call that carries it is never forwarded again.
 
 But for one thing: if several hubs judge, a page asks one of them, which asks the others, and these do not know its session. So the hub
-that does says whose token opened it. That token still has to be valid, and the page and its `Origin` are checked as ever.
+that does says whose token opened it. That token still has to be valid, and the page and its `Origin` are checked as ever. The MAC
+is over method and target too: who reads such a header on its way can have the same answer again, and nothing else.
 
 And a hub proves who it is before another one sends it anybody's token: it answers a challenge with a MAC of its own name
 and address. So whoever can write to the store, and puts another address into a row, learns no token.
@@ -47,6 +48,11 @@ ANY_SLOT: Final = "any_slot"
 SIGNED_IN: Final = "signed_in"
 """In the scope of a call that one hub passes to several, at either end: the id of the token by which its session was opened."""
 
+_PARTS: Final = 5
+"""Of the header, without the session and the MAC."""
+_OF_A_CLIENT: Final = "forwarded"
+_OF_A_SESSION: Final = "forwarded session"
+
 Scope = MutableMapping[str, Any]
 
 
@@ -75,22 +81,31 @@ class ReachedHub:
         signed_in = scope.get(SIGNED_IN, "")
         return cls(name, host, address, port, policy.tls, policy.behind_proxy, signed_in)
 
-    def header(self, macs: HubMacs) -> bytes:
-        """The value of `FORWARDED`."""
+    def header(self, macs: HubMacs, call: bytes = b"") -> bytes:
+        """The value of `FORWARDED`. What it says of a session is good for this call alone."""
         flags = b"%d%d" % (self.tls, self.behind_proxy)
         parts = [quote(self.name).encode(), self.host, self.client.encode(), b"%d" % self.port, flags]
-        if self.signed_in:
-            parts.append(quote(self.signed_in).encode())
-        return b" ".join((*parts, macs.mac("forwarded", *parts)))
+        if not self.signed_in:
+            return b" ".join((*parts, macs.mac(_OF_A_CLIENT, *parts)))
+        parts.append(quote(self.signed_in).encode())
+        return b" ".join((*parts, macs.mac(_OF_A_SESSION, call, *parts)))
 
     @classmethod
-    def read(cls, value: bytes, macs: HubMacs) -> Self | None:
-        """What a hub said; None if it was none of ours."""
+    def read(cls, value: bytes, macs: HubMacs, call: bytes) -> Self | None:
+        """What a hub said with this call; None if it was none of ours."""
         *parts, mac = value.split(b" ")
-        if len(parts) not in (5, 6) or not macs.is_right(mac, "forwarded", *parts):
+        if len(parts) == _PARTS:
+            signed_in, is_right = "", macs.is_right(mac, _OF_A_CLIENT, *parts)
+        elif len(parts) == _PARTS + 1:
+            signed_in, is_right = (
+                unquote(parts[-1].decode("latin-1")),
+                macs.is_right(mac, _OF_A_SESSION, call, *parts),
+            )
+        else:
             return None
-        name, host, client, port, flags, *rest = parts
-        signed_in = unquote(rest[0].decode()) if rest else ""
+        if not is_right:
+            return None
+        name, host, client, port, flags = parts[:_PARTS]
         return cls(
             *(unquote(name.decode()), host, client.decode(), int(port)),
             *(flags[:1] == b"1", flags[1:] == b"1", signed_in),
@@ -107,10 +122,22 @@ def is_forwarded(scope: Scope) -> bool:
     return any(name == FORWARDED for name, _ in scope["headers"])
 
 
+def call_of(scope: Scope) -> bytes:
+    """What is asked for: the method and the target."""
+    return b"%s %s" % (scope["method"].encode(), target_of(scope))
+
+
+def target_of(scope: Scope) -> bytes:
+    """The path and the query, as they were sent."""
+    query: bytes = scope["query_string"]
+    path: bytes = scope["raw_path"]
+    return path + b"?" + query if query else path
+
+
 def as_sent(scope: Scope, macs: HubMacs) -> Scope:
     """A call as its client sent it, if a hub of ours forwarded it; else as it is."""
     said = [value for name, value in scope["headers"] if name == FORWARDED]
-    reached = ReachedHub.read(said[0], macs) if len(said) == 1 else None
+    reached = ReachedHub.read(said[0], macs, call_of(scope)) if len(said) == 1 else None
     if reached is None:
         return scope
     connection = scope.get("state", {}).get("connection")

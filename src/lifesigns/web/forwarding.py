@@ -23,7 +23,7 @@ from lifesigns.web.access import SAFE, Headers
 from lifesigns.web.answers import Problem
 from lifesigns.web.app import Scope, Send, hang_up
 from lifesigns.web.bodies import Receive
-from lifesigns.web.forwarded import ANY_SLOT, FORWARDED, SLOT, ReachedHub
+from lifesigns.web.forwarded import ANY_SLOT, FORWARDED, SLOT, ReachedHub, call_of
 from lifesigns.web.host_policy import HostPolicy
 from lifesigns.web.leader_connection import (
     AnswerLost,
@@ -226,12 +226,10 @@ class Forwarding:
         macs, lease = self._service.access.tokens.hub_macs, self._service.lease
         assert macs is not None
         assert lease is not None
-        query = scope["query_string"]
-        target = scope["raw_path"] + b"?" + query if query else scope["raw_path"]
         reached = ReachedHub.of(lease.name, scope, headers[b"host"], self._host_policy)
         lines = [
-            b"%s %s HTTP/1.1\r\n" % (scope["method"].encode(), target),
-            b"host: %s\r\n%s: %s\r\n" % (leader.authority, FORWARDED, reached.header(macs)),
+            b"%s HTTP/1.1\r\n" % call_of(scope),
+            b"host: %s\r\n%s: %s\r\n" % (leader.authority, FORWARDED, reached.header(macs, call_of(scope))),
             b"" if ANY_SLOT in scope else leader.slot_line,
         ]
         dropped = WRITTEN_ANEW | _named(headers.get(b"connection", b""))
