@@ -75,6 +75,14 @@ def are_own(signals: Sequence[Signal], slot: int) -> bool:
     return True
 
 
+async def refuse_divided(store: Store, what: str) -> None:
+    """Raises `UsageError` if the fleet of this store is divided: what is in it is not in one place."""
+    if await store.belief(KIND, "") is not None:
+        raise UsageError(
+            f"{what} does not know slots yet: several hubs judge on this database, each its own (hubs.judge: all)"
+        )
+
+
 def own_signals(signals: Sequence[S], slot: int) -> Sequence[S]:
     """The signals that the hub of this slot may hear, whoever brings them: an agent is judged once."""
     return signals if are_own(signals, slot) else [one for one in signals if _is_own(one, slot)]
