@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -35,9 +36,9 @@ class Members:
         self._place = place
         self.moves = Moves()
 
-    def lease(self, name: str, *, drained: bool = False) -> tuple[MemoryStore, SlotLease]:
+    def lease(self, name: str, **more: Any) -> tuple[MemoryStore, SlotLease]:
         store = MemoryStore(self._place)
-        lease = SlotLease(store, name, f"http://{name}", "1.0", slot=0, moves=self.moves, drained=drained)
+        lease = SlotLease(store, name, f"http://{name}", "1.0", slot=0, moves=self.moves, **more)
         lease.copied = 0
         return store, lease
 
@@ -59,14 +60,32 @@ async def test_a_hub_alone_takes_a_free_slot_at_once() -> None:
 
 
 async def test_the_first_in_rank_goes_first_and_the_others_a_moment_later() -> None:
+    """If the first does not take it."""
     members = Members("ranks")
-    (_, first), (_, second), (_, third) = map(members.lease, NAMES)
-    for lease in (third, second, first):
+    clock = asyncio.get_running_loop().time
+    leases = [members.lease(name)[1] for name in NAMES]
+    for lease in reversed(leases):  # All have seen each other; the last in rank first.
         await lease.may_lead()
-    seen = await looks(third, second, first, for_=0.1)
-    assert [any(one) for one in seen] == [False, False, True]
-    seen = await looks(third, second, first, for_=0.2)
-    assert [any(one) for one in seen] == [False, True, True], "if the first does not take it"
+    for rank, lease in enumerate(leases):
+        lease._free_since = None
+        looked_at = clock()
+        while not await lease.may_lead():
+            assert rank, "the first one waits for nobody"
+            assert clock() < looked_at + 5
+            for other in leases:  # They live, too.
+                await other._renew()
+            await asyncio.sleep(0.01)
+        assert clock() - looked_at >= slot_lease.RANK_WAIT * rank
+
+
+async def test_hubs_that_are_started_together_take_nothing_before_they_have_met() -> None:
+    now = asyncio.get_running_loop().time
+    _, lease = Members("settles").lease(NAMES[0], settled_at=now() + 0.2)
+    began_at = now()
+    while not await lease.may_lead():
+        assert now() < began_at + 5
+        await asyncio.sleep(0.01)
+    assert now() >= began_at + 0.2
 
 
 async def test_nobody_waits_for_a_hub_that_died() -> None:

@@ -9,20 +9,17 @@ import pytest
 
 from tools.chaos_hubs import machines
 
+STRIKES = ("kill the judge", "stop the judge", "unplug the judge")
+
 
 @pytest.mark.timeout(420)
-@pytest.mark.parametrize(
-    ("judge", "strikes"),
-    [("one", ("kill the judge", "stop the judge", "unplug the judge")), ("all", ("kill the judge",))],
-)
-def test_several_hubs_keep_their_promises_under_a_nemesis(judge: str, strikes: tuple[str, ...]) -> None:
+def test_several_hubs_keep_their_promises_under_a_nemesis() -> None:
     """Nobody is harmed, every death is found, every nudge comes once, no event is missed, and the audit log is whole."""
     if why := machines.why_impossible():
         pytest.skip(f"{why}; this test puts each hub into a network of its own")
-    only = [word for strike in strikes for word in ("--only", strike)]
-    asked = ("--judge", judge, "--rounds", str(len(strikes)), "--seed", "3", *only)
+    only = [word for strike in STRIKES for word in ("--only", strike)]
     done = subprocess.run(
-        [sys.executable, "-m", "tools.chaos_hubs", *asked],
+        [sys.executable, "-m", "tools.chaos_hubs", "--rounds", "3", "--seed", "3", *only],
         capture_output=True,
         text=True,
         timeout=400,

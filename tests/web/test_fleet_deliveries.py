@@ -142,6 +142,17 @@ async def test_reports_with_a_key_count_once_however_often_they_come(hubs: list[
     assert errors_of(hubs) == dict.fromkeys(CREW, 1)
 
 
+async def test_a_key_is_one_of_the_whole_delivery(hubs: list[SlotsHub]) -> None:
+    """Also of what nobody can read in it; with another delivery it is refused by every slot that has another part."""
+    said = [*an_error_each(), {"type": "error"}, "?"]
+    for hub in (*hubs, *hubs):
+        found = await hub.post(SIGNALS, said, Idempotency_Key="me/1")
+        assert (found.status_code, found.json()["accepted"]) == (202, len(CREW))
+        assert [one["index"] for one in found.json()["rejected"]] == [len(CREW), len(CREW) + 1]
+    assert errors_of(hubs) == dict.fromkeys(CREW, 1)
+    assert (await hubs[1].post(SIGNALS, an_error_each(CREW[3:]), Idempotency_Key="me/1")).status_code == 422
+
+
 async def test_reports_without_a_key_are_refused_before_anybody_has_taken_one(hubs: list[SlotsHub]) -> None:
     hub = hubs[0]
     hub.site.sites[AWAY], there = None, hub.site.sites[AWAY]

@@ -31,7 +31,7 @@ from lifesigns.hub.clock import steady_clock
 from lifesigns.hub.fleet_exchange import FleetExchange
 from lifesigns.hub.service import Service
 from lifesigns.hub.slot_bus import SharedBus
-from lifesigns.hub.slot_lease import Moves, SlotLease
+from lifesigns.hub.slot_lease import SETTLE_FOR, Moves, SlotLease
 from lifesigns.hub.slots import SLOTS, divide
 from lifesigns.hub.state_folder import announced, hub_name
 from lifesigns.web.app import Web
@@ -81,6 +81,7 @@ class SlotsProcess:
         self._site = FleetSite(self._access, self._clock, self._policy, config.limits)
         self._moves = Moves()
         self._reached = ReachedHubs()
+        self._settled_at = 0.0
         self._exchange = FleetExchange(self._store)
         self._card: HubCard | None = None
 
@@ -91,6 +92,7 @@ class SlotsProcess:
             await divide(self._store, self._clock())
             await self._access.open_folder(self._folder, self._clock())
             await self._meet_neighbours()
+            self._settled_at = asyncio.get_running_loop().time() + SETTLE_FOR
             async with self._answering(), asyncio.TaskGroup() as group:
                 keeping = group.create_task(self._access.run(self._clock), name="lifesigns tokens")
                 exchanging = group.create_task(self._exchange.run(), name="lifesigns exchange")
@@ -150,7 +152,11 @@ class SlotsProcess:
         parts = SlotParts(slot, self._store.of_slot(slot), bus, self._access)
         service = hub_of(self._config, self._folder, self._url, parts)
         lease = SlotLease(
-            parts.store, self._name, self._url, __version__, slot=slot, moves=self._moves, drained=drained
+            *(parts.store, self._name, self._url, __version__),
+            slot=slot,
+            moves=self._moves,
+            drained=drained,
+            settled_at=self._settled_at,
         )
         service.join(lease)
         if slot == 0:

@@ -19,6 +19,10 @@ from lifesigns.ports import Store
 RANK_WAIT: Final = 0.8
 """How much longer each next hub in rank waits for a slot: the first one sees that it is free within half a second."""
 
+SETTLE_FOR: Final = 2.0
+"""Seconds after its start for which a process takes no slot: hubs that are started together share the slots out at once. The first one
+would take all of them, and give most away again."""
+
 SEEN_WITHIN: Final = 3.0
 """A hub whose beat was not seen to change for so long may have died: nobody waits for it, and nobody gives it anything."""
 
@@ -57,10 +61,13 @@ class SlotLease(Lease):
         slot: int,
         moves: Moves,
         drained: bool = False,
+        settled_at: float = 0.0,
     ) -> None:
         super().__init__(store, name, url, version, zone, drained=drained)
         self._slot = slot
         self._moves = moves
+        self._settled_at = settled_at
+        """By the clock of the loop."""
         self._free_since: float | None = None
         self._first_seen: dict[str, float] = {}
         """When hubs were first seen, or seen again after they were gone."""
@@ -75,7 +82,7 @@ class SlotLease(Lease):
         now = asyncio.get_running_loop().time()
         if self._free_since is None:
             self._free_since = now
-        return now - self._free_since >= RANK_WAIT * self._rank(now)
+        return now >= self._settled_at and now - self._free_since >= RANK_WAIT * self._rank(now)
 
     def wants_to_go(self) -> bool:
         """Whether this hub was drained, or another one is the one for this slot; and somebody can take over."""

@@ -40,6 +40,8 @@ class _Share(NamedTuple):
     part: Part
     takes_its_own: bool = False
     """It gets the whole; `part` has the places of what is its own."""
+    is_unread: bool = False
+    """Nothing in it can count."""
 
     def place_of(self, index: int) -> int:
         """The place of one of its messages in the whole delivery."""
@@ -50,7 +52,7 @@ async def deliver(sites: Sites, scope: Scope, body: bytes, here: int) -> Answer:
     """Have each hub take its part. `here` is the slot whose hub says what is wrong with the rest."""
     parts = parts_of(body)
     together = [] if parts.is_signed else _judged_elsewhere_together(sites, scope, parts)
-    if len(parts.by_slot) < 2 and not (parts.by_slot and parts.unread):
+    if len(parts.by_slot) + bool(parts.unread.raws) < 2:
         (slot,) = parts.by_slot or (here,)
         return as_is(await ask(sites[slot], slot, scope, body))
     once = scope["path"] != BEATS and KEY not in headers_of(scope)
@@ -90,13 +92,15 @@ def _shares(parts: Parts, body: bytes, together: Sequence[Sequence[int]], here: 
     groups = [*together, *([slot] for slot in parts.by_slot if slot not in bundled)]
     shares = [_Share(slots, parts.part_for(slots)) for slots in groups]
     if parts.unread.raws:
-        shares.append(_Share([here], parts.unread_part()))
+        shares.append(_Share([here], parts.unread_part(), is_unread=True))
     return shares
 
 
 async def _ask(sites: Sites, scope: Scope, share: _Share) -> SlotAnswer:
     first = share.slots[0]
     inner = scope if len(share.slots) == 1 else {**scope, ANY_SLOT: True}
+    if share.is_unread:  # The same hub may get a part with this key.
+        inner = {**inner, "headers": [header for header in scope["headers"] if header[0] != KEY]}
     said = WHOLE if share.takes_its_own else "1"
     return await ask(sites[first], first, inner, share.part.body, **{PART.decode(): said})
 
