@@ -10,6 +10,7 @@ import re
 import time
 import urllib.parse
 import urllib.request
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -44,9 +45,7 @@ def test_any_hub_answers_for_all_and_one_that_dies_is_replaced(tmp_path: Path) -
         few = two.python("few.py", CREW, *BY_HTTP[:3], LIFESIGNS_HUB=everybody)
         alive, mortal = {*BY_BUS, *BY_HTTP[3:]}, {*BY_HTTP[:3]}
         for hub in (one, two, three):
-            hub.until(
-                lambda hub=hub: alive | mortal <= names_at(hub), "all are known, whichever hub is asked"
-            )
+            hub.until(partial(knows, hub, alive | mortal), "all are known, whichever hub is asked")
         reader = EventReader(three)
         with beside(reader.run):
             three.until(lambda: reader.times, "somebody listens")
@@ -70,6 +69,10 @@ def test_any_hub_answers_for_all_and_one_that_dies_is_replaced(tmp_path: Path) -
             three.post("/api/v1/beats", {"agent_id": "last"})
         assert len(reader.ids) == len({*reader.ids}), "and of nothing twice"
         (two.folder / "enough").touch()
+
+
+def knows(hub: Hub, names: set[str]) -> bool:
+    return names <= names_at(hub)
 
 
 def takes_what_is_for_all(one: Hub, two: Hub, three: Hub) -> None:

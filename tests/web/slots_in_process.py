@@ -20,6 +20,7 @@ from lifesigns.hub.clock import steady_clock
 from lifesigns.hub.lease import Lease
 from lifesigns.hub.principals import Role
 from lifesigns.hub.service import Service
+from lifesigns.hub.shares import Shares
 from lifesigns.hub.slots import SLOTS
 from lifesigns.web.app import Web
 from lifesigns.web.connections import Connections
@@ -40,6 +41,7 @@ class SlotsHub:
     url: str
     site: FleetSite
     access: Access
+    shares: Shares
     token: str = ""
     """Of an admin."""
     services: dict[int, Service] = field(default_factory=dict)
@@ -85,9 +87,10 @@ async def hubs_in_slots(
             access = Access(MemoryStore(kept), limits.session_for)
             await access.open_folder(state, clock())
             listener = listen("127.0.0.1", 0)
-            site = FleetSite(access, clock, HostPolicy(), limits)
+            shares = Shares(clock, limits.busy_share_per_token)
+            site = FleetSite(access, clock, HostPolicy(), limits, shares)
             await stack.enter_async_context(served(site, listener, Connections()))
-            hubs.append(SlotsHub(f"http://127.0.0.1:{listener.getsockname()[1]}", site, access))
+            hubs.append(SlotsHub(f"http://127.0.0.1:{listener.getsockname()[1]}", site, access, shares))
         made = await hubs[0].access.tokens.create(role=Role.ADMIN, name="tests", now=clock())
         for hub in hubs:
             hub.token = made.token
@@ -97,7 +100,7 @@ async def hubs_in_slots(
                 await _add(stack, hubs[n], f"hub-{n}", f"{kept}-{slot}", slot, judges=n == judges[slot])
         for hub in hubs:
             standing_by = [site for site in hub.site.sites if isinstance(site, StandbySite)]
-            await until(lambda sites=standing_by: not any(site.why_away for site in sites))  # type: ignore[misc]
+            await until(lambda sites=standing_by: not any(site.why_away for site in sites))
         yield hubs
 
 
@@ -105,7 +108,7 @@ async def _add(
     stack: AsyncExitStack, hub: SlotsHub, name: str, place: str, slot: int, *, judges: bool
 ) -> None:
     store = MemoryStore(place)
-    service = Service(store, slot=slot, access=hub.access, verifies=verifies)
+    service = Service(store, slot=slot, access=hub.access, shares=hub.shares, verifies=verifies)
     lease = Lease(store, name, hub.url, "1.0")
     service.join(lease)
     hub.stores[slot] = place

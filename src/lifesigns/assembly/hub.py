@@ -22,6 +22,7 @@ from lifesigns.hub.bus_receiver import Relays
 from lifesigns.hub.housekeeping import Retention
 from lifesigns.hub.principals import Patterns
 from lifesigns.hub.service import Service
+from lifesigns.hub.shares import Shares
 from lifesigns.hub.state_folder import check, default_store, sqlite_path
 from lifesigns.ports import Bus, HubCaller, Store
 from lifesigns.wire.otlp import Identities
@@ -37,6 +38,7 @@ class SlotParts(NamedTuple):
     store: Store
     bus: Bus | None
     access: Access
+    shares: Shares
 
 
 def hub_of(config: Config, state: Path, url: str = "", parts: SlotParts | None = None) -> Service:
@@ -82,6 +84,7 @@ def hub_of(config: Config, state: Path, url: str = "", parts: SlotParts | None =
         hub_caller=_hub_caller() if config.zone else None,
         slot=None if parts is None else parts.slot,
         access=None if parts is None else parts.access,
+        shares=None if parts is None else parts.shares,
     )
     if parts is not None and parts.slot:
         return service  # What a fleet has once goes with its first slot.

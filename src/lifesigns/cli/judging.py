@@ -30,6 +30,7 @@ from lifesigns.hub.bus_neighbours import BusNeighbours, HubCard
 from lifesigns.hub.clock import steady_clock
 from lifesigns.hub.fleet_exchange import FleetExchange
 from lifesigns.hub.service import Service
+from lifesigns.hub.shares import Shares
 from lifesigns.hub.slot_bus import SharedBus
 from lifesigns.hub.slot_lease import SETTLE_FOR, Moves, SlotLease
 from lifesigns.hub.slots import SLOTS, divide
@@ -78,7 +79,8 @@ class SlotsProcess:
         self._access = Access(self._store, config.limits.session_for)
         self._bus = None if config.bus.url is None else SharedBus(bus_at(config.bus.url))
         self._policy = HostPolicy.of(config.listen)
-        self._site = FleetSite(self._access, self._clock, self._policy, config.limits)
+        self._shares = Shares(self._clock, config.limits.busy_share_per_token)
+        self._site = FleetSite(self._access, self._clock, self._policy, config.limits, self._shares)
         self._moves = Moves()
         self._reached = ReachedHubs()
         self._settled_at = 0.0
@@ -149,7 +151,7 @@ class SlotsProcess:
     async def _live_once(self, slot: int, *, drained: bool) -> bool:
         """Stand by for the slot, then judge it; whether this hub is drained now."""
         bus = None if self._bus is None else self._bus.of_slot(slot)
-        parts = SlotParts(slot, self._store.of_slot(slot), bus, self._access)
+        parts = SlotParts(slot, self._store.of_slot(slot), bus, self._access, self._shares)
         service = hub_of(self._config, self._folder, self._url, parts)
         lease = SlotLease(
             *(parts.store, self._name, self._url, __version__),
@@ -161,6 +163,7 @@ class SlotsProcess:
         service.join(lease)
         if slot == 0:
             service.housekeeping.watched[HubPart.HUBS] = partial(self._why_lost, lease)
+            service.why_others_unwell = self._exchange.why_unheard
         if slot == 0 and self._card is not None:
             service.introduce(self._card)
         assign_executors(service, self._config, os.environ, self._folder, self._url)

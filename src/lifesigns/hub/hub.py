@@ -87,6 +87,7 @@ class Hub:
         audit: AuditLog | None = None,
         busyness: Callable[[float], Busyness] = Busyness,
         slot: int | None = None,
+        shares: Shares | None = None,
     ) -> None:
         self.store = store
         self.slot = slot
@@ -94,7 +95,7 @@ class Hub:
         self.audit = audit or AuditLog(store)
         self.clock = steady_clock(clock)
         self.counters = HubCounters()
-        self.shares = Shares(self.clock)
+        self.shares = shares or Shares(self.clock)
         self.committer = Committer(store, self.audit)
         self.ledger = OrderLedger(self.committer.settle, self.clock)
         self._policies = policies or PolicyBook()

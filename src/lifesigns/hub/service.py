@@ -54,6 +54,7 @@ from lifesigns.hub.opinion_asker import OpinionAsker
 from lifesigns.hub.opinion_giver import OpinionGiver
 from lifesigns.hub.otlp_receiver import REORDER_FOR, OtlpReceiver
 from lifesigns.hub.principals import Patterns
+from lifesigns.hub.shares import PartShares, Shares
 from lifesigns.hub.sign_in import SESSION_MAX_FOR
 from lifesigns.hub.signatures import Signatures
 from lifesigns.hub.token_watch import TokenWatch
@@ -114,6 +115,7 @@ class Service:
         clock: Clock | None = None,
         slot: int | None = None,
         access: Access | None = None,
+        shares: Shares | None = None,
     ) -> None:
         self.clock = steady_clock(clock)
         self.store = store
@@ -137,6 +139,7 @@ class Service:
                 self.witnesses,
             ),
             slot=slot,
+            shares=None if shares is None else PartShares(shares),
         )
         self.notifier = Notifier(
             rules or Rules({}),
@@ -169,6 +172,8 @@ class Service:
         self.opinion_asker: OpinionAsker | None = None
         """Asks hubs in other zones; None while this hub stands by."""
         self._holding: asyncio.Task[None] | None = None
+        self.why_others_unwell: Callable[[], str] = lambda: ""
+        """Of the hubs of other slots: which of them are missing; empty if none is."""
         self._handed_over = False
         """Another hub has a copy of everything."""
         self._tasks: list[asyncio.Task[None]] = []
@@ -509,4 +514,4 @@ class Service:
         if self.engine.beliefs.awareness.blind:
             return "the hub cannot see"
         late = self.clock() - self.engine.wake_at()
-        return f"nobody was judged for {late:.0f} s" if late >= JUDGES_WITHIN else ""
+        return f"nobody was judged for {late:.0f} s" if late >= JUDGES_WITHIN else self.why_others_unwell()

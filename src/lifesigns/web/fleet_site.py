@@ -19,6 +19,8 @@ import msgspec
 from lifesigns.config.values import Limits
 from lifesigns.hub.access import Access
 from lifesigns.hub.clock import Clock
+from lifesigns.hub.principals import Principal, Role
+from lifesigns.hub.shares import Shares
 from lifesigns.hub.slots import NOT_HERE, SLOTS, slot_of
 from lifesigns.ports.correlation import correlation_id
 from lifesigns.ports.request_ids import HEADER
@@ -97,12 +99,15 @@ _one: Final = msgspec.json.Decoder(_Named).decode
 class FleetSite:
     """Passes each call to the hubs of the slots that it is about."""
 
-    def __init__(self, access: Access, clock: Clock, host_policy: HostPolicy, limits: Limits) -> None:
+    def __init__(
+        self, access: Access, clock: Clock, host_policy: HostPolicy, limits: Limits, shares: Shares
+    ) -> None:
         self.sites: list[Web | StandbySite | None] = [None] * SLOTS
         """By slot: the hub that judges or stands by; None while it changes from one to the other."""
         self._access, self._clock = access, clock
         self._host_policy, self._limits = host_policy, limits
         self._large_bodies = LargeBodies()
+        self._shares = shares
         self.at_once = self
 
     def take(self, peer: Peer, exchange: HttpExchange) -> bool:
@@ -160,8 +165,11 @@ class FleetSite:
             await self._pass_on(self._here(), scope, receive, send)  # One refusal, and not one of each slot.
             return None
         if path in DELIVERIES and method == "POST":
-            async with self._large_bodies.room(headers_of(scope), known):
-                return await deliver(self.sites, scope, await self._body(scope, receive), self._here())
+            async with self._large_bodies.room(headers_of(scope), known.token_id):
+                delivery = deliver(self.sites, scope, await self._body(scope, receive), self._here())
+                # What the hubs do for it, they charge themselves.
+                is_agent = known.role is Role.AGENT
+                return await (self._shares.measured(known.token_id, delivery) if is_agent else delivery)
         if part.split("/")[0] == "tokens":
             await self._access.sync(self._clock())  # Another hub may have made one just now.
         if method in ("GET", "HEAD"):
@@ -206,19 +214,17 @@ class FleetSite:
             raise nobody_judges([slot])
         await site(scope, receive, send)
 
-    async def _known(self, scope: Scope) -> str | None:
-        """The id of the token that came with it, or by which its session was opened, if it is one of ours; the session of this
-        process. What it may do is asked where it is done."""
+    async def _known(self, scope: Scope) -> Principal | None:
+        """Whose token came with it, or opened its session, if it is one of ours; the session of this process. What it may do is asked
+        where it is done."""
         token, now = token_shown(scope, headers_of(scope)), self._clock()
         if token is not None:
-            entry = await self._access.look_up(token, now)
-            return None if entry is None else entry.token_id
+            return await self._access.look_up(token, now)
         session = session_shown(scope, self._host_policy)
         who = None if session is None else self._access.session(session, now)
-        if who is None:
-            return None
-        scope[SIGNED_IN] = who.token_id  # For slots that are judged elsewhere.
-        return who.token_id
+        if who is not None:
+            scope[SIGNED_IN] = who.token_id  # For slots that are judged elsewhere.
+        return who
 
     def _may_still(self, scope: Scope) -> bool:
         """Whether the session of a client that listens is still open; a token is asked for by each slot."""

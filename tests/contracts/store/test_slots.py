@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
 
 from lifesigns.adapters.store.postgres import PostgresStore, SlotStore
+from lifesigns.adapters.store.rows import Row
 from lifesigns.errors import AdapterError, Deposed, UsageError
 from lifesigns.hub.slots import divide
 from lifesigns.ports import Belief, Commit, Event, StoredToken
@@ -104,7 +105,12 @@ async def test_rows_of_several_slots_are_renewed_together_and_seen_apart(postgre
             await own.renew("me", "http://me", "1")
         statements: list[str] = []
         fetch = whole.renewals._fetch
-        whole.renewals._fetch = lambda sql, values: (statements.append(sql), fetch(sql, values))[1]
+
+        async def counted(sql: str, values: Row) -> Sequence[Row]:
+            statements.append(sql)
+            return await fetch(sql, values)
+
+        whole.renewals._fetch = counted
         found = await asyncio.gather(
             *(own.renew("me", "http://me", "1", copied=n) for n, own in enumerate((*mine, mine[0])))
         )

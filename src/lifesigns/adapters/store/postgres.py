@@ -124,8 +124,12 @@ class PostgresStore(SqlStore):
             await self._write(self._make_summaries())
             self._has_summaries = True
         sql, values = self._sql["keep_slot_summaries"], ([*own], [*own.values()])
+        # What waits for longer is older than those who read it take it to be: then it is said anew.
         rows = await self._use(
-            self._writing, lambda connection: _fetch(connection, sql, values), one_statement=True
+            self._writing,
+            lambda connection: _fetch(connection, sql, values),
+            within=BESIDE_FOR,
+            one_statement=True,
         )
         return [SlotSummary(*row) for row in rows]
 
