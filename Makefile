@@ -81,6 +81,7 @@ soak:  ## slow truths: long simulations over many seeds, properties with 2,000 e
 chaos-hubs:  ## three hubs in networks of their own, killed, frozen and cut off 300 times, beside real PostgreSQL and NATS; about two hours
 	$(RUN) python -m tools.chaos_hubs
 	$(RUN) python -m tools.chaos_hubs --judge all --rounds 100
+	HUBS_COME_AND_GO=1 $(RUN) pytest -q tests/journeys/test_hubs_that_come_and_go.py
 
 mutants:  ## which changes of the detectors, the judgement and the ladder no test would notice
 	$(RUN) python -m tools.mutants
