@@ -113,7 +113,7 @@ def test_a_silence_is_one_of_all_slots(all_slots: Hub) -> None:
         ("POST", "/api/v1/messages"),
         ("GET", "/api/v1/audit"),
         ("POST", "/api/v1/tasks/t/checkpoints"),
-        ("GET", "/metrics"),
+        ("POST", "/mcp"),
     ],
 )
 def test_what_needs_one_hub_that_judges_all_is_refused(all_slots: Hub, call: tuple[str, str]) -> None:

@@ -472,6 +472,6 @@ def _counters(client: Client) -> Iterator[Check]:
         yield Check("metrics", "warn", str(error), "see the hub's log")
         return
     for name, (what, those, mend) in COUNTERS.items():
-        value = re.search(rf"^{name} ([0-9.e+]+)$", text, re.MULTILINE)
-        if value is not None and float(value[1]) > 0:
-            yield Check(what, "warn", f"{those}: {float(value[1]):,.0f} since the hub started", mend)
+        values = re.findall(rf"^{name}(?:\{{slot=.*\}})? ([0-9.e+]+)$", text, re.MULTILINE)
+        if (count := sum(map(float, values))) > 0:
+            yield Check(what, "warn", f"{those}: {count:,.0f} since the hub started", mend)

@@ -36,6 +36,7 @@ from lifesigns.web.fleet_deliveries import BEATS, deliver
 from lifesigns.web.fleet_events import fleet_events
 from lifesigns.web.forwarded import SIGNED_IN, SLOT
 from lifesigns.web.host_policy import HostPolicy
+from lifesigns.web.merged_metrics import merged_metrics
 from lifesigns.web.slot_calls import (
     Query,
     SlotAnswer,
@@ -53,6 +54,7 @@ SLOT_NAMES: Final = tuple(b"%d" % slot for slot in range(SLOTS))
 OF_AGENTS: Final = (b"/api/v1/agents/", b"/ping/", b"/healthz/")
 """What begins so goes on with the id of an agent."""
 PROBES: Final = ("/healthz", "/readyz")
+METRICS: Final = "/metrics"
 DELIVERIES: Final = (BEATS, f"{API}signals")
 LIMIT: Final = 100
 
@@ -78,7 +80,7 @@ BREAKERS: Final = "breakers/"
 BY_ALL: Final = ("groups/", "hubs/", "silences", BREAKERS)
 """What changes something in every slot."""
 ALONE: Final = re.compile(
-    r"/(hooks|v1)/|/(mcp|metrics)|"
+    r"/(hooks|v1)/|/mcp|"
     r"/api/v1/(claims|messages|recovery|recoveries|memory|audit)(/|$)|"
     r"/api/v1/tasks/[^/]*/recovery$|/api/v1/agents/[^/]*/messages$"
 )
@@ -172,6 +174,8 @@ class FleetSite:
                 return await (self._shares.measured(known.token_id, delivery) if is_agent else delivery)
         if part.split("/")[0] == "tokens":
             await self._access.sync(self._clock())  # Another hub may have made one just now.
+        if path == METRICS and method in ("GET", "HEAD"):
+            return await self._metrics(scope)
         if method in ("GET", "HEAD"):
             return await self._read(part, scope, receive, send)
         if part.startswith((*BY_ALL, *BY_ONE_OF_THEM)):
@@ -327,6 +331,16 @@ class FleetSite:
             raise nobody_judges(missing)
         ready = {"status": "unready" if missing else "ok", **merging.ready(said), "missing": missing}
         return answer(ready, 503 if missing else 200)
+
+    async def _metrics(self, scope: Scope) -> Answer:
+        """Of the slots that are judged; the samples of the others are missing."""
+        answers = await ask_all(self.sites, scope)
+        there = [one for one in answers if one.status == 200]
+        if len(there) < len(answers) and (refused := [one for one in answers if 400 <= one.status < 500]):
+            return as_is(refused[0])
+        if not there:
+            return as_is(answers[0])
+        return Answer(merged_metrics(there), content_type=there[0].header(b"content-type"))
 
     async def _agents(self, scope: Scope) -> Answer:
         """The list of agents: by need from all slots at once, else one slot after the other."""
