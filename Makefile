@@ -81,8 +81,10 @@ soak:  ## slow truths: long simulations over many seeds, the suite's with larger
 	STARTS_AT_ONCE=80 BURNED_FOR=60 $(RUN) pytest -q tests/journeys/test_many_starts_at_once.py tests/journeys/test_a_starved_host.py
 	IDLE_CONNECTIONS=9000 DEAF_LISTENERS=300 $(RUN) pytest -q tests/journeys/test_many_who_hold_the_line.py
 
-chaos-hubs:  ## three hubs in networks of their own, killed, frozen and cut off 200 times, beside real PostgreSQL and NATS; about two hours
+chaos-hubs:  ## three hubs in networks of their own, killed, frozen and cut off 300 times, beside real PostgreSQL and NATS; about two hours
 	$(RUN) python -m tools.chaos_hubs
+	$(RUN) python -m tools.chaos_hubs --judge all --rounds 100
+	HUBS_COME_AND_GO=1 $(RUN) pytest -q tests/journeys/test_hubs_that_come_and_go.py
 
 mutants:  ## which changes of the detectors, the judgement and the ladder no test would notice
 	$(RUN) python -m tools.mutants

@@ -81,6 +81,7 @@ WORDS: Mapping[str, object] = {
     "url": "https://elsewhere",
     "zone": "eu-1",
     "relays": "refused",
+    "judge": "all",
     "other_hubs": "allowed",
     "signed": "required",
     "key": "/elsewhere.key",

@@ -12,7 +12,16 @@ import pytest
 from lifesigns.config.values import Limits
 from lifesigns.core.signals import BeatReceived
 from lifesigns.hub.principals import Role
-from lifesigns.hub.shares import BURST_FOR, FULL_FROM, RECKON_EVERY, TURN_FOR, Shares, level_of
+from lifesigns.hub.shares import (
+    BURST_FOR,
+    BUS_SOURCE,
+    FULL_FROM,
+    RECKON_EVERY,
+    TURN_FOR,
+    PartShares,
+    Shares,
+    level_of,
+)
 from tests.web.hub import running_hub
 
 
@@ -51,6 +60,32 @@ def test_nobody_is_told_to_wait_for_less_than_a_turn() -> None:
     assert shares.owes("evil") == TURN_FOR
     clock.now += 0.0002
     assert shares.owes("evil") == 0.0
+
+
+async def test_hubs_of_one_process_count_together_what_somebody_uses() -> None:
+    """They have one thread: whoever is over its share at one of them has to wait at all."""
+    clock = Clock()
+    whole = Shares(clock, share=0.25)
+    one, two = PartShares(whole), PartShares(whole)
+    for part in (one, two):
+        part.charge("evil", 0.125 + 0.125 * BURST_FOR)
+    assert one.owes("evil") == two.owes("evil") == pytest.approx(1.0)
+    assert one.owes("good") == 0.0
+    assert await two.begins("good")
+    one.share = 0.5
+    assert (whole.share, two.share) == (0.5, 0.5)
+
+
+def test_a_bus_is_flooded_for_all_as_long_as_it_is_for_one_of_them() -> None:
+    whole = Shares(Clock())
+    one, two = PartShares(whole), PartShares(whole)
+    one.flooded = two.flooded = True
+    one.flooded = False
+    assert (one.flooded, two.flooded, whole.flooded) == (False, True, True)
+    two.flooded = False
+    assert not whole.flooded
+    one.charge_apart(BUS_SOURCE, 0.1)
+    assert (one.spent_on_bus, two.spent_on_bus) == (0.1, 0.0), "each divides what it spent itself"
 
 
 def test_what_was_not_used_is_not_saved_up() -> None:

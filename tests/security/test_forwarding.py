@@ -6,7 +6,8 @@ Promises:
     3. Nobody's token is sent to a hub that does not prove to be the one that judges, at that very address.
     4. Whoever tries many tokens at one hub has to wait there, and nobody else has to.
     5. A call that was forwarded is not forwarded again, and what is for hubs alone is not forwarded at all.
-    6. Nobody fills the memory of the hub that stands by, with a token or without.
+    6. Whose session it is, a hub believes another one of its fleet only, and for that very call.
+    7. Nobody fills the memory of the hub that stands by, with a token or without.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import pytest
 from lifesigns.cli.doctor_checks import examine
 from lifesigns.config.hub_locator import HubLocator
 from lifesigns.hub.principals import Role
+from lifesigns.hub.token_macs import HubMacs
 from lifesigns.web import leader_connection
 from lifesigns.web.forwarded import BEATS_OF_HUB, ReachedHub
 from lifesigns.web.host_policy import HostPolicy
@@ -89,6 +91,65 @@ async def test_what_a_client_says_about_itself_counts_for_nothing(hubs: TwoHubs)
     )
     assert msgspec.msgpack.decode(by_hub.content) == [None], "and a hub has no right of its own"
     assert not hubs.judge.service.engine.beliefs.agents
+
+
+async def test_a_hub_says_whose_session_it_is_and_nobody_else_does(hubs: TwoHubs) -> None:
+    """The token by which it was opened still has to be good, and the page has to be ours."""
+    access = hubs.judge.service.access
+    macs, now = access.tokens.hub_macs, hubs.judge.service.clock()
+    assert macs is not None
+    made = await access.tokens.create(role=Role.VIEWER, name="v", now=now)
+    port = int(hubs.judge.url.rsplit(":", 1)[1])
+    host = f"127.0.0.1:{port}".encode()
+
+    def said(token_id: str, call: bytes = b"GET /api/v1/me", by: HubMacs = macs) -> str:
+        reached = ReachedHub("standby", host, "127.0.0.9", port, False, False, token_id)
+        return reached.header(by, call).decode()
+
+    async def status(header: str, method: str = "GET", path: str = "/api/v1/me", **more: str) -> int:
+        cookie = {"cookie": f"lifesigns_{port}=of-another-hub"}
+        answer = await hubs.judge.ask(
+            path, method=method, headers={**cookie, "lifesigns-forwarded": header, **more}
+        )
+        return answer.status_code
+
+    mine = made.stored.id
+    assert await status(said(mine)) == 200
+    assert await status(said("")) == 401
+    assert await status(said("unknown")) == 401
+    assert await status(said(mine, by=HubMacs(b"a key of another fleet"))) in (401, 421)
+    assert await status(said(mine).replace(mine, "admin")) in (401, 421)
+    assert await status(said("").replace(" ", f" {mine} ", 1)) in (401, 421), "of another call"
+    assert await status(said(mine), origin="http://evil.example") == 403
+    change = said(mine, b"POST /api/v1/tokens")
+    assert await status(change, "POST", "/api/v1/tokens") == 403, "no Origin"
+    for path in ("/api/v1/agents", "/api/v1/me?x=1"):
+        assert await status(said(mine), path=path) in (401, 421), (
+            "what was said of one call is worth nothing in another"
+        )
+    of_a_page = {"origin": hubs.judge.url}
+    reading = said(mine, b"GET /api/v1/silences")
+    assert await status(reading, "POST", "/api/v1/silences", **of_a_page) in (401, 421), (
+        "nor by another method"
+    )
+    await access.tokens.revoke(mine, now)
+    assert await status(said(mine)) == 401
+
+
+async def test_a_hub_without_the_key_of_the_fleet_believes_nobody(hubs: TwoHubs) -> None:
+    access = hubs.judge.service.access
+    macs = access.tokens.hub_macs
+    assert macs is not None
+    made = await access.tokens.create(role=Role.ADMIN, name="v", now=hubs.judge.service.clock())
+    port = int(hubs.judge.url.rsplit(":", 1)[1])
+    reached = ReachedHub("standby", f"127.0.0.1:{port}".encode(), "-", port, False, False, made.stored.id)
+    said = {
+        "cookie": f"lifesigns_{port}=x",
+        "lifesigns-forwarded": reached.header(macs, b"GET /api/v1/me").decode(),
+    }
+    assert (await hubs.judge.ask("/api/v1/me", headers=said)).status_code == 200
+    access.tokens.hub_macs = None
+    assert (await hubs.judge.ask("/api/v1/me", headers=said)).status_code == 401
 
 
 async def test_names_and_pages_are_those_of_the_hub_that_was_reached(hubs: TwoHubs) -> None:

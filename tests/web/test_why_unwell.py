@@ -22,3 +22,9 @@ async def test_a_hub_that_cannot_see_is_not_well() -> None:
         await seen.hear(BeatReceived("a", None, "one"))
         seen.service.engine.beliefs.awareness.blind_since = seen.now
         assert seen.service.why_unwell() == "the hub cannot see"
+
+
+async def test_a_hub_of_one_slot_is_well_if_somebody_judges_the_others() -> None:
+    async with Observed() as seen:
+        seen.service.why_others_unwell = lambda: "Nobody judges slot 5"
+        assert seen.service.why_unwell() == "Nobody judges slot 5"

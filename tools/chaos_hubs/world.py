@@ -57,13 +57,13 @@ class Store(PostgresServer):
 class HubMachine:
     """A hub, and the machine it runs on."""
 
-    def __init__(self, number: int, folder: Path, store: str, bus: str) -> None:
+    def __init__(self, number: int, folder: Path, store: str, bus: str, judge: str) -> None:
         self.machine = Machine(number)
         self.folder = folder / f"hub-{number}"
         self.state = self.folder / "state"
         self.state.mkdir(parents=True, mode=0o700)
         self.url = f"http://{self.machine.address}:{PORT}"
-        (self.folder / "lifesigns.yaml").write_text(json.dumps(CONFIG))
+        (self.folder / "lifesigns.yaml").write_text(json.dumps({**CONFIG, "hubs": {"judge": judge}}))
         where = ("--host", self.machine.address, "--port", str(PORT), "--behind-proxy")
         self._command = (
             *(sys.executable, "-m", "lifesigns", "serve", *where, "--state", str(self.state)),
@@ -101,11 +101,13 @@ class HubMachine:
 class World:
     """Everything there is. What people do goes to any hub that answers."""
 
-    def __init__(self) -> None:
+    def __init__(self, judge: str) -> None:
+        self.judged_by = judge
+        """`one` hub, or `all` of them: each its slots of agents."""
         self.folder = Path(tempfile.mkdtemp(prefix="lifesigns-chaos-hubs-"))
         self.ledgers = self.folder / "ledgers"
         self.ledgers.mkdir()
-        self.store = Store("-h", "0.0.0.0")
+        self.store = Store("-h", "0.0.0.0", "-c", "max_connections=100")
         self.bus = NatsServer("--addr", "0.0.0.0")
         self.hubs: list[HubMachine] = []
         self.agents: dict[str, subprocess.Popen[bytes]] = {}
@@ -118,7 +120,10 @@ class World:
             self.bus.start()
             store = f"postgres://lifesigns@{STORE}:{self.store.port}/postgres"
             self.bus_url = f"nats://{BUS}:{self.bus.port}"
-            self.hubs = [HubMachine(number, self.folder, store, self.bus_url) for number in range(HUBS)]
+            self.hubs = [
+                HubMachine(number, self.folder, store, self.bus_url, judge=self.judged_by)
+                for number in range(HUBS)
+            ]
             self.hubs[0].start()
             until(lambda: self.judge(), "the first hub judges")
             for hub in self.hubs[1:]:
@@ -208,7 +213,7 @@ class World:
             return json.loads(answer.read() or b"null")
 
     def judge(self) -> HubMachine | None:
-        """The hub that judges, if one says so."""
+        """The hub that judges, if one says so; if all do, one to whom all slots are judged."""
         for hub in self.hubs:
             try:
                 with urllib.request.urlopen(f"{hub.url}/readyz", timeout=2.0) as answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from lifesigns.adapters.signing.verifying import fastest
 from lifesigns.assembly.ai_maestro import messenger_of, messenger_rules_of
@@ -13,33 +14,57 @@ from lifesigns.assembly.executors import contents_in
 from lifesigns.assembly.links import bus_at
 from lifesigns.assembly.locks import lock_rules_of, tracker_of
 from lifesigns.assembly.witnesses import witnesses_of
-from lifesigns.audit.keys import signer_in
+from lifesigns.audit.keys import KEY, signer_in
 from lifesigns.config.values import Config
 from lifesigns.errors import UsageError
+from lifesigns.hub.access import Access
 from lifesigns.hub.bus_receiver import Relays
 from lifesigns.hub.housekeeping import Retention
 from lifesigns.hub.principals import Patterns
 from lifesigns.hub.service import Service
+from lifesigns.hub.shares import Shares
 from lifesigns.hub.state_folder import check, default_store, sqlite_path
-from lifesigns.ports import HubCaller, Store
+from lifesigns.ports import Bus, HubCaller, Store
 from lifesigns.wire.otlp import Identities
 
+if TYPE_CHECKING:
+    from lifesigns.adapters.store.postgres import PostgresStore
 
-def hub_of(config: Config, state: Path, url: str = "") -> Service:
-    """A configured hub at `url`, not started yet."""
+
+class SlotParts(NamedTuple):
+    """What the hub of one slot is made with, and shares with those of the other slots of its process."""
+
+    slot: int
+    store: Store
+    bus: Bus | None
+    access: Access
+    shares: Shares
+
+
+def hub_of(config: Config, state: Path, url: str = "", parts: SlotParts | None = None) -> Service:
+    """A configured hub at `url`, not started yet: of all agents, or of one slot."""
     if config.store and (database := sqlite_path(config.store)) is not None:
         for ending in ("", "-wal", "-shm", "-journal"):
             check(database.with_name(database.name + ending))
+    audit_key = config.audit.key
+    if parts is None:
+        store = store_at(config.store or default_store(state))
+        bus = None if config.bus.url is None else bus_at(config.bus.url)
+        own_folder = state
+    else:
+        store, bus, own_folder = parts.store, parts.bus, slot_folder(state, parts.slot)
+        audit_key = audit_key or state / KEY
     service = Service(
-        store_at(config.store or default_store(state)),
-        None if config.bus.url is None else bus_at(config.bus.url),
-        relays=Relays(config.bus.relays),
+        store,
+        bus,
+        # What a relay says for agents of several slots would be acknowledged when one of them has it.
+        relays=Relays(config.bus.relays) if parts is None else Relays.APART,
         verifies=fastest(),
         must_sign=Patterns.of(",".join(config.access.signed)) if config.access.signed else None,
         policies=config.policies,
         fleet=config.fleet,
         retention=Retention(config.limits.history_for, config.limits.audit_for, config.limits.raw_for),
-        state=state,
+        state=own_folder,
         session_for=config.limits.session_for,
         identities=Identities(config.otlp.agent_id, config.otlp.task_id, config.otlp.role),
         reorder_for=config.otlp.reorder_for,
@@ -53,11 +78,16 @@ def hub_of(config: Config, state: Path, url: str = "") -> Service:
             link=url,
         ),
         channels=channels_of(config.channels, os.environ),
-        signer=None if (config.store or "").startswith("memory:") else signer_in(state, config.audit.key),
+        signer=None if (config.store or "").startswith("memory:") else signer_in(own_folder, audit_key),
         witnesses=witnesses_of(config.audit, os.environ),
         contents=contents_in(state, config.checkpoints),
         hub_caller=_hub_caller() if config.zone else None,
+        slot=None if parts is None else parts.slot,
+        access=None if parts is None else parts.access,
+        shares=None if parts is None else parts.shares,
     )
+    if parts is not None and parts.slot:
+        return service  # What a fleet has once goes with its first slot.
     if (switch := dead_man_switch_of(config.dead_man_switch, os.environ)) is not None:
         service.ping_dead_man_switch(switch, config.dead_man_switch.every)
     if (tracker := tracker_of(config.github, os.environ)) is not None:
@@ -65,6 +95,23 @@ def hub_of(config: Config, state: Path, url: str = "") -> Service:
     if (messenger := messenger_of(config.ai_maestro)) is not None:
         service.watch_messenger(messenger, messenger_rules_of(config.ai_maestro))
     return service
+
+
+def slot_folder(state: Path, slot: int) -> Path:
+    """Where the hub of a slot keeps what is its own: the seals of its audit log."""
+    folder = state / "slots" / str(slot)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def whole_store_of(config: Config) -> PostgresStore:
+    """The store of a fleet that several hubs judge. Raises `UsageError` if the configured one is for one hub that judges."""
+    store = store_at(config.store or "memory://")
+    if not store.shared:
+        raise UsageError(
+            "hubs.judge is 'all', which needs a PostgreSQL that all hubs reach: store: postgres://..."
+        )
+    return cast("PostgresStore", store)
 
 
 def _hub_caller() -> HubCaller:

@@ -14,6 +14,7 @@ from lifesigns.audit.stored import verify_store
 from lifesigns.audit.verifying import AuditVerdict
 from lifesigns.errors import UsageError
 from lifesigns.hub.resting import resting
+from lifesigns.hub.slots import refuse_divided
 from lifesigns.ports import Store
 
 
@@ -25,6 +26,8 @@ async def move_store(
     source = _sql_store(store_to_read(source_url))
     target = _sql_store(store_at(target_url))
     try:
+        for store in (source, target):
+            await refuse_divided(store, "lifesigns store move")
         async with resting(source, source_url, version):
             counts = await move(source, target, progress)
         key = public_key_in(state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,6 +46,8 @@ def agents(client: Client, limit: int, everybody: bool, as_json: bool, **which: 
     conditions = {name: value for name, value in which.items() if value}
     _check(which["state"], which["doing"])
     shown, more = _all(client, conditions) if everybody else _neediest(client, conditions, limit)
+    if missing := client.fleet().missing if everybody else ():
+        _say_missing(missing)
     if as_json:
         output.print_json({"agents": shown, "more": more})
     else:
@@ -54,8 +57,18 @@ def agents(client: Client, limit: int, everybody: bool, as_json: bool, **which: 
 
 def _neediest(client: Client, which: dict[str, Any], limit: int) -> tuple[list[AgentHealth], bool]:
     """Fetches one more than it shows, to know whether there are more."""
-    shown = client.agent_list(sort="need", limit=limit + 1, **which).agents
-    return list(shown[:limit]), len(shown) > limit
+    found = client.agent_list(sort="need", limit=limit + 1, **which)
+    if found.missing:
+        _say_missing(found.missing)
+    return list(found.agents[:limit]), len(found.agents) > limit
+
+
+def _say_missing(slots: Sequence[int]) -> None:
+    named = ", ".join(map(str, slots))
+    say(
+        f"Nobody judges slot {named} right now: its agents are missing here. lifesigns hubs shows who is there.",
+        err=True,
+    )
 
 
 def _all(client: Client, which: dict[str, Any]) -> tuple[list[AgentHealth], bool]:

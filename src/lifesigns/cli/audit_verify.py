@@ -192,6 +192,7 @@ def _all(
     from lifesigns.assembly.hub import store_to_read
     from lifesigns.audit.export import verify_export
     from lifesigns.audit.stored import verify_store
+    from lifesigns.hub.slots import refuse_divided
 
     if file is not None:
         return verify_export(file, keys, checkpoints, move)
@@ -199,6 +200,7 @@ def _all(
     async def look() -> AuditVerdict:
         store = store_to_read(place_of(url, folder))
         try:
+            await refuse_divided(store, "lifesigns audit verify")
             return await verify_store(store, keys, checkpoints, move)
         finally:
             await store.close()
@@ -224,9 +226,11 @@ async def _export(
 ) -> None:
     from lifesigns.assembly.hub import store_to_read
     from lifesigns.audit.export import exported
+    from lifesigns.hub.slots import refuse_divided
 
     store = store_to_read(place)
     try:
+        await refuse_divided(store, "lifesigns audit export")
         async for line in exported(store, keys, checkpoints):
             into.write(line)
     except AdapterError as error:

@@ -305,6 +305,11 @@ def _fleet(client: Client) -> Iterator[Check]:
             finding = f"too many are unwell at once in: {', '.join(fleet.braked[:5])}; nothing is done there"
             mend = "see what these have in common: a host, a network, a provider; lifesigns release lets it go on"
             yield Check("brake", "bad", finding, mend)
+        if fleet.missing:
+            finding = f"nobody judges slot {', '.join(map(str, fleet.missing))} right now"
+            yield Check(
+                "slots", "bad", finding, "if it stays so, start a hub: lifesigns hubs shows who is there"
+            )
         yield from _agents(client, fleet)
     except HubError as error:
         yield Check("fleet", "bad", str(error), "see the hub's log")
@@ -467,6 +472,6 @@ def _counters(client: Client) -> Iterator[Check]:
         yield Check("metrics", "warn", str(error), "see the hub's log")
         return
     for name, (what, those, mend) in COUNTERS.items():
-        value = re.search(rf"^{name} ([0-9.e+]+)$", text, re.MULTILINE)
-        if value is not None and float(value[1]) > 0:
-            yield Check(what, "warn", f"{those}: {float(value[1]):,.0f} since the hub started", mend)
+        values = re.findall(rf"^{name}(?:\{{slot=.*\}})? ([0-9.e+]+)$", text, re.MULTILINE)
+        if (count := sum(map(float, values))) > 0:
+            yield Check(what, "warn", f"{those}: {count:,.0f} since the hub started", mend)

@@ -34,11 +34,16 @@ def list_(client: Client, as_json: bool) -> None:
     if as_json:
         print_json(found)
     else:
+        together = any(hub.slots for hub in found.hubs)
         rows = [
-            (hub.name, hub.state, f"{duration(hub.renewed_ago_s)} ago", hub.version, hub.zone or "-", hub.url)
+            (
+                *(hub.name, hub.state, f"{duration(hub.renewed_ago_s)} ago", hub.version),
+                (" ".join(map(str, hub.slots)) if together else hub.zone) or "-",
+                hub.url,
+            )
             for hub in found.hubs
         ]
-        head = ("name", "state", "renewed", "version", "zone", "address")
+        head = ("name", "state", "renewed", "version", "slots" if together else "zone", "address")
         print_table(head, rows, none="One hub, with a store for itself.")
     exit_if(any(hub.state == "lost" for hub in found.hubs))
 

@@ -104,12 +104,14 @@ async def _replay(
 ) -> ReplayResult:
     from lifesigns.assembly.hub import store_to_read
     from lifesigns.config.hub_locator import state_folder
+    from lifesigns.hub.slots import refuse_divided
     from lifesigns.hub.state_folder import default_store
     from lifesigns.replay import replay
 
     place = url or in_force.store or default_store(state_folder(os.environ))
     store = store_to_read(place)
     try:
+        await refuse_divided(store, "lifesigns replay")
         return await replay(
             store, in_force, other, since=span[0], until=span[1], agents=agents, progress=move
         )

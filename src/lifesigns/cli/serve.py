@@ -137,7 +137,15 @@ async def _serve(
         url = _url(config.listen, listener)
         stopping = asyncio.Event()
         _heed_signals(stopping)
-        await HubProcess(config, folder, listener, url, grpc_port, maestro_at, trace, stopping).run()
+        process = HubProcess(config, folder, listener, url, grpc_port, maestro_at, trace, stopping)
+        if config.hubs.judge == "one":
+            await process.run()
+            return
+        from lifesigns.cli import judging
+
+        judging.check(config, **{"--grpc": grpc_port, "--ai-maestro": maestro_at, "--trace": trace})
+        slots = judging.SlotsProcess(config, folder, listener, process.url_for_others(), stopping)
+        await slots.run(process.until_stopped)
 
 
 class HubProcess(NamedTuple):
@@ -198,13 +206,13 @@ class HubProcess(NamedTuple):
         return Lease(
             service.store,
             hub_name(self.folder),
-            self._url_for_others(),
+            self.url_for_others(),
             __version__,
             self.config.zone,
             drained=drained,
         )
 
-    def _url_for_others(self) -> str:
+    def url_for_others(self) -> str:
         """Where other machines reach this hub: by its first name, or this machine's, if it listens everywhere."""
         at = self.config.listen
         if at.host not in EVERYWHERE:
@@ -222,7 +230,7 @@ class HubProcess(NamedTuple):
         if bus.url is None or bus.other_hubs == "allowed":
             return
         store = str(self.config.effective.get("store") or f"SQLite in {self.folder}")
-        card = HubCard(hub_name(self.folder), self._url_for_others(), store, await service.store.identity())
+        card = HubCard(hub_name(self.folder), self.url_for_others(), store, await service.store.identity())
         if ask:
             await BusNeighbours(bus_at(bus.url), card, service.clock).refuse_to_share()
         service.introduce(card)
@@ -244,7 +252,7 @@ class HubProcess(NamedTuple):
         ):  # The server closes its listener.
             connections = while_standing_by(self.config.listen, self.config.limits)
             async with served(site, listener, connections, self.config.listen.tls), site.following():
-                await first_of(service.stand_by(), self._until_stopped(lambda: f"stands by on {self.url}"))
+                await first_of(service.stand_by(), self.until_stopped(lambda: f"stands by on {self.url}"))
                 return not self.stopping.is_set() and await service.take_over()
 
     async def _lead(self, service: Service, leading: Leading) -> None:
@@ -252,12 +260,12 @@ class HubProcess(NamedTuple):
         try:
             with self.listener.dup() as listener:
                 async with leading.answering(listener, self.grpc_port, self.maestro_at, self.trace):
-                    await first_of(self._until_stopped(leading.status), service.until_replaced())
+                    await first_of(self.until_stopped(leading.status), service.until_replaced())
                     await service.hand_over()
         finally:
             await service.stop()
 
-    async def _until_stopped(self, status: Callable[[], str]) -> None:
+    async def until_stopped(self, status: Callable[[], str]) -> None:
         """Wait for the end, and tell systemd meanwhile that we live, from the very loop that does the work."""
         from lifesigns.agent.service_manager import ServiceManager
 

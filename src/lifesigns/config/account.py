@@ -27,6 +27,7 @@ def account(config: Config, layers: Layers, settings: Settings) -> Iterator[Row]
     yield "bus.relays", config.bus.relays, _source(settings, "bus", "relays")
     yield "bus.other_hubs", config.bus.other_hubs, _source(settings, "bus", "other_hubs")
     yield "zone", config.zone, _source(settings, "zone")
+    yield from _section("hubs", settable(config.hubs), settings)
     pinged = config.dead_man_switch
     yield "dead_man_switch", host_only(pinged.url), _source(settings, "dead_man_switch", "url")
     yield "dead_man_switch.every", pinged.every, _source(settings, "dead_man_switch", "every")

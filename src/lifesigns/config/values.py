@@ -55,6 +55,13 @@ class BusSettings(Secretive, frozen=True):
     """Whether a hub with another store may hear the same bus. Both would judge the same agents."""
 
 
+class HubsSettings(Struct, frozen=True):
+    """Several hubs on one store."""
+
+    judge: Annotated[str, readers.one_of("one", "all")] = "one"
+    """`one`: one of them judges, and the others stand by. `all`: each judges its own slots of agents."""
+
+
 class DeadManSettings(Secretive, frozen=True):
     """Somebody outside who is pinged while all is well, and raises an alarm when no ping comes."""
 
@@ -181,6 +188,7 @@ class Config(Secretive, frozen=True):
     bus: BusSettings
     zone: str
     """Where this hub runs, among several hubs: those in other zones are asked before a verdict of silence. Empty: no zone."""
+    hubs: HubsSettings
     dead_man_switch: DeadManSettings
     access: AccessSettings
     listen: Listen

@@ -43,6 +43,7 @@ from lifesigns.core.detectors.silence import CLOSE
 from lifesigns.core.due import DueRunner
 from lifesigns.core.effects import Effect, Poisoned
 from lifesigns.core.fleet import least_loaded
+from lifesigns.core.fleet_summary import FleetSummary
 from lifesigns.core.handlers.admission import Admission
 from lifesigns.core.handlers.beats import BeatHandlers, receive_calm
 from lifesigns.core.handlers.claims_and_messages import ClaimAndMessageHandlers
@@ -204,6 +205,25 @@ class Engine:
     def lives_on(self, host: str) -> None:
         """The host we run on: while we are awake, it is neither asleep nor cut off from us."""
         self._context.host = host
+
+    # --- one of several engines -----------------------------------------------------------------------
+
+    def judges_a_part(self, share: float) -> None:
+        """Other engines judge the rest of the fleet. Nobody is ended or started anew unasked unless it was heard lately how
+        the rest is, silence on a host is taken for the host's own at first, and of each speed limit this part is ours."""
+        self._context.fleet.judges_a_part(share)
+
+    def summary(self, now: float) -> FleetSummary:
+        """This part of the fleet, for the other engines."""
+        return self._context.fleet.summary(now)
+
+    def hear_of_others(self, others: FleetSummary, age: float, now: float) -> Sequence[Effect]:
+        """What the other engines say of theirs, all together, the oldest of it this old. It counts for some seconds."""
+        effects = [*self.advance(now)]
+        self._context.fleet.hear_of_others(others, age, max(now, self._now), self._outbox)
+        return [*effects, *self._outbox.take()]
+
+    # --- what the hub says of itself ------------------------------------------------------------------
 
     def has_zones(self, others: Iterable[str]) -> None:
         """The zones beside our own that have a hub, or had one that was neither stopped nor forgotten. Until the hub names

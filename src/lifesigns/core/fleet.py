@@ -9,7 +9,7 @@ has its own view of a group (`source_counts.py`), so one source's made-up agents
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from math import inf
 from typing import Final
@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from lifesigns.core.agent import NEVER, Agent
 from lifesigns.core.effects import Brake, NeedsHuman, Rung
+from lifesigns.core.fleet_summary import KNOWN_FOR, ActElsewhere, CountsBySource, FleetSummary
 from lifesigns.core.health import UNWELL, Doing, Health
 from lifesigns.core.late_hosts import LATE_WITHIN, LateAgents, LateHosts, Witnesses
 from lifesigns.core.outbox import Outbox
@@ -65,6 +66,11 @@ class FleetState:
     """By host: some of its living agents. Not stored: derived from the agents."""
 
 
+HOST: Final = "host "
+"""The name of a host's group begins so."""
+
+NOT_ALL_SEEN: Final = "several hubs judge, and how many agents are unwell elsewhere is not known right now"
+
 RELEASED_FOR: Final = 60 * MINUTE
 """How long a person's decision keeps the brake of a group off."""
 
@@ -84,6 +90,12 @@ class Fleet:
             self._speak_up(agent, members, unwell)
         self._hosts = LateHosts(policy, self.state.late, self.state.witnesses, agents)
         self._pace = Pace(policy, self.state.acts)
+        self.sees_all = True
+        """Whether all agents are here: else other engines know how the rest of each group is, and this one is careful."""
+        self._elsewhere: Mapping[str, CountsBySource] = {}
+        """Agents of other engines, by group and source."""
+        self._in_trouble_elsewhere: Set[str] = frozenset()
+        self._elsewhere_known_until = -NEVER
 
     @property
     def size(self) -> int:
@@ -220,7 +232,11 @@ class Fleet:
 
     def late_together(self, agent: Agent, at: float) -> bool:
         """Whether so many agents of its host were late just now that the host is the cause: starved, or cut off."""
-        return self._hosts.is_late(agent, self._sources_in(f"host {agent.host}"), at)
+        return self._hosts.is_late(agent, self._sources_in(f"{HOST}{agent.host}"), at)
+
+    def may_be_late_together(self, agent: Agent) -> bool:
+        """Whether its host could be late without our knowing: other agents on it are judged by other engines."""
+        return not self.sees_all and bool(agent.host)
 
     def host_is_silent(self, agent: Agent, since: float) -> bool:
         """Whether no other agent on its host was heard since then."""
@@ -230,6 +246,12 @@ class Fleet:
 
     def hold(self, agent: Agent, rung: Rung, now: float) -> tuple[str, float] | None:
         """Why this agent cannot be acted on now and when to ask again, or None."""
+        if (
+            not self.sees_all
+            and now >= self._elsewhere_known_until
+            and rung in (Rung.TERMINATE, Rung.RESPAWN)
+        ):
+            return NOT_ALL_SEEN, now + KNOWN_FOR
         for name, group in self._groups(agent):
             braked = self._is_braked(name, agent.source)
             if braked and agent.health is Health.DISCONNECTED:
@@ -300,6 +322,73 @@ class Fleet:
     def _is_too_many(self, seen: Count) -> bool:
         members, unwell = seen
         return unwell >= self.policy.brake_count and unwell >= self.policy.brake_share * members
+
+    # --- one of several -----------------------------------------------------------------------------
+
+    def judges_a_part(self, share: float) -> None:
+        """Other engines judge the rest of the fleet; of each speed limit this part is ours."""
+        self.sees_all, self._pace.share = False, share
+
+    def summary(self, now: float) -> FleetSummary:
+        """This part of the fleet, for the other engines."""
+        suspected = self._hosts.suspected_now(now)
+        in_trouble = {*suspected}
+        groups: dict[str, CountsBySource] = {}
+        for name, counts in self._source_counts.items():
+            elsewhere = self._elsewhere.get(name, {})
+            own: CountsBySource = {}
+            for source, (members, unwell) in counts.items():
+                there = elsewhere.get(source, NONE)
+                if members > there[0]:
+                    own[source] = (members - there[0], unwell - there[1])
+            if own:
+                groups[name] = own
+                if name.startswith(HOST) and any(unwell for _, unwell in own.values()):
+                    in_trouble.add(name.removeprefix(HOST))
+        told = in_trouble | self._in_trouble_elsewhere
+        groups = {
+            name: own
+            for name, own in groups.items()
+            if not name.startswith(HOST) or name.removeprefix(HOST) in told
+        }
+        acts = [
+            ActElsewhere(now - act.at, act.rung, act.agent_id, act.source)
+            for act in self.state.acts
+            if act.at > now - MINUTE
+        ]
+        heard_ago = self._hosts.heard_ago(told, now)
+        return FleetSummary(groups, sorted(in_trouble), suspected, heard_ago, acts, self._pace.wishes(now))
+
+    def hear_of_others(self, others: FleetSummary, age: float, now: float, outbox: Outbox) -> None:
+        """What the other engines know: their parts together, the oldest of which is so old."""
+        before, self._elsewhere = self._elsewhere, others.groups
+        self._in_trouble_elsewhere = {*others.in_trouble}
+        for name in [*dict.fromkeys([*before, *others.groups])]:
+            was, there = before.get(name, {}), others.groups.get(name, {})
+            if was != there:
+                self._count_elsewhere(name, was, there)
+                self._check_brake(name, now, outbox)
+        self._hosts.suspected_elsewhere = others.suspected
+        # They say when they heard of it, and not when they said so.
+        self._hosts.heard_elsewhere = {host: now - ago - KNOWN_FOR for host, ago in others.heard_ago.items()}
+        self._pace.elsewhere = [Act(now - act.ago, act.rung, act.agent_id, act.source) for act in others.acts]
+        self._pace.wishes_elsewhere = others.wishes
+        self._elsewhere_known_until = now + KNOWN_FOR - age
+
+    def _count_elsewhere(self, name: str, was: CountsBySource, there: CountsBySource) -> None:
+        counts = self._source_counts.get(name)
+        if counts is None:
+            counts = self._source_counts[name] = SourceCounts(self.policy.brake_share)
+        for source in [*dict.fromkeys([*was, *there])]:
+            members, unwell = there.get(source, NONE)
+            less = was.get(source, NONE)
+            counts.shift(source, members - less[0], unwell - less[1])
+        if not len(counts):
+            del self._source_counts[name]
+
+    def heard_elsewhere(self, host: str) -> float:
+        """When another engine last heard an agent on this host, or later; long ago if none did."""
+        return self._hosts.heard_elsewhere.get(host, -NEVER)
 
     # --- counting -----------------------------------------------------------------------------------
 
@@ -381,7 +470,7 @@ def groups_of(agent: Agent) -> tuple[str, ...]:
     """The groups of an agent."""
     names = [WHOLE]
     if agent.host:
-        names.append(f"host {agent.host}")
+        names.append(f"{HOST}{agent.host}")
     if agent.provider:
         names.append(f"provider {agent.provider}")
     return tuple(names)

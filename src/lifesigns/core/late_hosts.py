@@ -5,7 +5,7 @@ The engine then judges its agents later. How much the agents of other sources co
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -69,6 +69,10 @@ class LateHosts:
         self._late = late
         self._witnesses = witnesses
         self._agents = agents
+        self.suspected_elsewhere: Mapping[str, Mapping[str, int]] = {}
+        """By host and source: agents of other engines that were suspected just now."""
+        self.heard_elsewhere: Mapping[str, float] = {}
+        """By host: when another engine last heard an agent on it."""
 
     def suspected(self, agent: Agent, at: float) -> None:
         """Note a suspected agent."""
@@ -81,10 +85,11 @@ class LateHosts:
         if agent.host is None:
             return False
         late = self._late_on(agent.host, at)
-        own = (source_counts.of(agent.source)[0], late.by_source.get(agent.source, 0))
+        by_source = self._suspected_on(agent.host, late)
+        own = (source_counts.of(agent.source)[0], by_source.get(agent.source, 0))
         others = sum(
             source_counts.is_unwell((members, count))
-            for source, count in late.by_source.items()
+            for source, count in by_source.items()
             if source != agent.source and (members := source_counts.of(source)[0])
         )
         members, suspected = seen_from(own, len(source_counts) - (own[0] > 0), others)
@@ -100,6 +105,8 @@ class LateHosts:
     def is_silent(self, agent: Agent, since: float) -> bool:
         """Whether no other agent on its host was heard since then. To claim that one was heard needs no second
         source."""
+        if self.heard_elsewhere.get(agent.host or "", since - 1.0) >= since:
+            return False
         return all(other.heard_at < since for mine in self._asked(agent).values() for other in mine)
 
     def call_witness(self, agent: Agent) -> None:
@@ -147,6 +154,31 @@ class LateHosts:
                 if other is not agent and other.doing is not Doing.BUSY
             ]
             for source in sources
+        }
+
+    def _suspected_on(self, host: str, late: LateAgents) -> Mapping[str, int]:
+        """How many of each source, here and elsewhere."""
+        elsewhere = self.suspected_elsewhere.get(host)
+        if elsewhere is None:
+            return late.by_source
+        here = late.by_source
+        return {source: here.get(source, 0) + elsewhere.get(source, 0) for source in {**here, **elsewhere}}
+
+    def suspected_now(self, now: float) -> dict[str, dict[str, int]]:
+        """Of each host: how many of each source were suspected just now."""
+        return {
+            host: dict(late.by_source)
+            for host in [*self._late]
+            if (late := self._late_on(host, now)).suspected
+        }
+
+    def heard_ago(self, hosts: Iterable[str], now: float) -> dict[str, float]:
+        """Of each of these hosts: how long ago a living agent of it was heard."""
+        agents = self._agents
+        return {
+            host: now - max(agents[agent_id].heard_at for here in by_source.values() for agent_id in here)
+            for host in hosts
+            if (by_source := self._witnesses.get(host))
         }
 
     def _late_on(self, host: str, at: float) -> LateAgents:

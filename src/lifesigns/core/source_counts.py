@@ -10,7 +10,7 @@ A fleet of one source sees itself agent by agent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 Count = tuple[int, int]
@@ -43,6 +43,10 @@ class SourceCounts:
     def counts(self) -> Mapping[Count, int]:
         """How many sources there are of each count."""
         return self._counts
+
+    def items(self) -> Iterable[tuple[str, Count]]:
+        """Each source, and its agents."""
+        return self._sources.items()
 
     def of(self, source: str) -> Count:
         """The agents of this source."""

@@ -209,6 +209,9 @@ class Watching:
         asleep."""
         if not agent.host:
             return False
+        lately = now - HEARD_LATELY * self._context.policy(agent).silence.timeout
+        if self._context.fleet.heard_elsewhere(agent.host) > max(agent.since, lately):
+            return True
         return agent.host == self._context.host or any(
             other.host == agent.host
             and other.alive
@@ -356,7 +359,8 @@ class Watching:
             # Our canary is out too: it comes back and vouches for the link, or we are soon blind.
             suspicion.waited_from, suspicion.wait = at, policy.silence.ping_wait
             return
-        if not suspicion.held and self._context.fleet.late_together(agent, at):
+        fleet = self._context.fleet
+        if not suspicion.held and (fleet.late_together(agent, at) or fleet.may_be_late_together(agent)):
             suspicion.held = True
             suspicion.waited_from, suspicion.wait = at, max(HELD_FOR_MIN, policy.silence.timeout)
             return

@@ -68,6 +68,8 @@ class Relays(StrEnum):
     SIGNED = "signed"
     """Signed by a key that may speak for every agent in it."""
     REFUSED = "refused"
+    APART = "apart"
+    """Refused without suspicion: each agent has to speak under its own subject, because hubs hear those of their slots only."""
 
 
 def speaker_fault(
@@ -254,6 +256,9 @@ class BusReceiver:
 
     def _own(self, signals: list[S], subject: str, place: Place, signer: Patterns | None) -> list[S]:
         """The signals this sender may send. The others are counted and dropped."""
+        if place.speaker is None and self._relays is Relays.APART:
+            self._start(self._publish(place.kept_on, subjects.APART))
+            return []
         anybody = place.speaker is None and self._relays is Relays.OPEN and self._signatures.must_sign is None
         if anybody and signer is None:
             return signals
@@ -315,7 +320,7 @@ class BusReceiver:
         assert place.number is not None
         if not self._commits.can_store:
             return
-        if place.speaker is None and self._relays is Relays.REFUSED:
+        if place.speaker is None and self._relays in (Relays.REFUSED, Relays.APART):
             yield from self._hear_reports(subject, place, payload)
             return
         numbers = self._received.of(place.kept_on)

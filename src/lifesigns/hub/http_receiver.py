@@ -28,6 +28,7 @@ from lifesigns.hub.ownership import refusal
 from lifesigns.hub.principals import Patterns, Role
 from lifesigns.hub.shares import PATIENCE, TURN_FOR
 from lifesigns.hub.signatures import Signatures
+from lifesigns.hub.slots import BETWEEN_AGENTS, NOT_HERE, are_own, slot_of
 
 T = TypeVar("T", bound=Signal)
 Read = TypeVar("Read")
@@ -86,15 +87,16 @@ class HttpReceiver:
         self._signatures = signatures
         self._heard = KeyedDeliveries()
 
-    async def take_beats(self, raw: bytes, who: Principal) -> IngestResult:
-        """Take beats in any form of the contract. Raises `WireError` if nothing is readable, `InboxFull` if there is no
-        room, `NotLeader` if another hub judges now, or may."""
+    async def take_beats(self, raw: bytes, who: Principal, *, shared: bool = False) -> IngestResult:
+        """Take beats in any form of the contract. If the hubs of other slots get the same, it is `shared`: each takes its own.
+        Raises `WireError` if nothing is readable, `InboxFull` if there is no room, `NotLeader` if another hub judges now, or
+        may."""
         if self._hub.is_replaced:
             raise NotLeader
         now = self._clock()
         raw, signer = self._signatures.opened(raw, now, f"from {who.name!r}")
         batch = await self._decoded(wire.decoding_beats(raw, who.token_id, now), who, now)
-        own = self._own(batch, who, signer)
+        own = self._own(batch, who, signer, shared=shared)
         turn_ends = thread_time() + TURN_FOR if len(own) > PIECE else 0.0
         for n, piece in enumerate(self._pieces(own, who)):
             if n and (self._hub.inbox.waiting or thread_time() >= turn_ends):
@@ -126,7 +128,13 @@ class HttpReceiver:
         return [_with_orders(beat.agent_id, waiting) for beat in together.beats]
 
     async def take_reports(
-        self, raw: bytes, who: Principal, key: str = "", charge: Callable[[int], None] | None = None
+        self,
+        raw: bytes,
+        who: Principal,
+        key: str = "",
+        charge: Callable[[int], None] | None = None,
+        *,
+        shared: bool = False,
     ) -> IngestResult:
         """As beats; but an agent sends a report once, so the hub acknowledges it only when its effects are stored. `charge`
         gets their number. A delivery whose `key` is known is only acknowledged. Raises `KeyReused`."""
@@ -134,7 +142,7 @@ class HttpReceiver:
         raw, signer = self._signatures.opened(raw, now, f"from {who.name!r}")
         decoding = wire.decoding_signals(raw, now=now, source=who.token_id, bounded=bounded)
         batch = await self._decoded(decoding, who, now)
-        own = self._own(batch, who, signer)
+        own = self._own(batch, who, signer, shared=shared)
         fingerprint = await self.read_beside(raw, partial(fingerprint_of, raw), who.token_id) if key else b""
         reports = any(isinstance(signal, Report) for signal in own)
         self.check_open() if reports else self._check_leader()
@@ -292,14 +300,18 @@ class HttpReceiver:
 
     # --- parts ----------------------------------------------------------------------------------------
 
-    def _own(self, batch: wire.Batch[T], who: Principal, signer: Patterns | None) -> list[T]:
+    def _own(self, batch: wire.Batch[T], who: Principal, signer: Patterns | None, *, shared: bool) -> list[T]:
         """The messages this sender may send; the others are rejected."""
-        if who.speaks_for_all and signer is None and self._signatures.must_sign is None:
+        slot = self._hub.slot
+        trusted = who.speaks_for_all and signer is None and self._signatures.must_sign is None
+        if trusted and (slot is None or are_own(batch.accepted, slot)):
             return batch.accepted
         bad = {rejected.index for rejected in batch.rejected}
         places = (n for n in range(len(batch.accepted) + len(bad)) if n not in bad)
         own: list[T] = []
         for index, signal in zip(places, batch.accepted, strict=True):
+            if shared and slot_of(getattr(signal, "agent_id", "")) != slot:
+                continue  # The hub of its slot got it, too.
             refused = self._refused(signal, who, signer)
             if refused is None:
                 own.append(signal)
@@ -309,6 +321,11 @@ class HttpReceiver:
 
     def _refused(self, signal: T, who: Principal, signer: Patterns | None) -> tuple[str, str] | None:
         """The field by which this sender may not send it, and why; None if it may."""
+        if self._hub.slot is not None:
+            if isinstance(signal, BETWEEN_AGENTS):
+                return "type", NOT_HERE
+            if slot_of(getattr(signal, "agent_id", "")) != self._hub.slot:
+                return "agent_id", "is of another slot than this delivery"
         if (why := self.why_not(getattr(signal, "agent_id", ""), who, signer)) is not None:
             return "agent_id", why
         return self.not_own(signal, who)

@@ -32,6 +32,7 @@ from lifesigns.core.effects import (
     SetInterval,
     Stage,
 )
+from lifesigns.core.fleet_summary import FleetSummary
 from lifesigns.core.policy import FleetPolicy
 from lifesigns.core.profiles import PolicyBook
 from lifesigns.core.signals import Beat, CanaryReturned, Report, Signal
@@ -53,6 +54,7 @@ from lifesigns.hub.outlets import AlertRows, CanarySender, EventOutlet, OpinionO
 from lifesigns.hub.ownership import BUS, Refusal, refusal
 from lifesigns.hub.restoring import collector_paused, restore_engine
 from lifesigns.hub.shares import Shares
+from lifesigns.hub.slots import SLOTS, next_epoch, own_signals
 from lifesigns.ports import Belief, Commit, Event, Store
 from lifesigns.ports.correlation import correlation_id
 
@@ -84,12 +86,16 @@ class Hub:
         inbox_max: int = 200_000,
         audit: AuditLog | None = None,
         busyness: Callable[[float], Busyness] = Busyness,
+        slot: int | None = None,
+        shares: Shares | None = None,
     ) -> None:
         self.store = store
+        self.slot = slot
+        """The slot of agents that it judges; None: all agents."""
         self.audit = audit or AuditLog(store)
         self.clock = steady_clock(clock)
         self.counters = HubCounters()
-        self.shares = Shares(self.clock)
+        self.shares = shares or Shares(self.clock)
         self.committer = Committer(store, self.audit)
         self.ledger = OrderLedger(self.committer.settle, self.clock)
         self._policies = policies or PolicyBook()
@@ -132,7 +138,8 @@ class Hub:
         self.shares.begin()
         self._orders, self._events, self._alerting, self._canaries = orders, events, alerting, canaries
         self._opinions = opinions
-        remembered = await self.store.open(epoch_min=int(self.clock() * 1000), beliefs=copy is None)
+        epoch_min = next_epoch(self.clock(), self.slot)
+        remembered = await self.store.open(epoch_min=epoch_min, beliefs=copy is None)
         if opened is not None:
             opened()
         self.epoch = remembered.epoch
@@ -155,6 +162,8 @@ class Hub:
             )
         self.engine.canary_comes_by("" if canaries is None else canaries.source)
         self.engine.lives_on(socket.gethostname())
+        if self.slot is not None:
+            self.engine.judges_a_part(1 / SLOTS)
         self._busyness, self._turned_away = self._make_busyness(self.clock()), 0
         await self.audit.recall(recall.others)
         if alerting is not None:
@@ -245,6 +254,8 @@ class Hub:
     def hear_beats(self, beats: Sequence[Beat], raw: bytes, source: str, at: float) -> bool:
         """Beats arrived in this message. As `hear`; but if the inbox is empty the engine takes them at once, while the
         decoded beats are still in the cache."""
+        if self.slot is not None and not (beats := own_signals(beats, self.slot)):
+            return True
         encoded = EncodedBatch(raw, source, at) if len(raw) <= BATCH_MAX else None
         inbox = self.inbox
         if inbox.deliveries or encoded is None or len(beats) > min(TURN_MAX, inbox.signals_max):
@@ -262,6 +273,8 @@ class Hub:
         return True
 
     def _enqueue(self, delivery: Delivery) -> bool:
+        if self.slot is not None:
+            delivery = delivery._replace(signals=own_signals(delivery.signals, self.slot))
         if not self.inbox.put(delivery):
             self.counters.turned_away += len(delivery.signals)
             return False
@@ -380,6 +393,11 @@ class Hub:
         self.counters.beats += len(delivery.signals) - reports
         if delivery.heard is not None and not delivery.heard.done():
             delivery.heard.set_result(None)
+
+    def hear_of_others(self, others: FleetSummary, age: float) -> None:
+        """What the hubs of the other slots say of theirs, the oldest of it this old."""
+        if effects := self.engine.hear_of_others(others, age, self.clock()):
+            self._queue_effects(effects)
 
     # --- looking --------------------------------------------------------------------------------------
 

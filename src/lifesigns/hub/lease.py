@@ -136,7 +136,7 @@ class Lease:
         self.handing_over = asyncio.Event()
         """While this hub stands by: the leader is about to go, and waits for those who stand by."""
         self.wanted = asyncio.Event()
-        """While this hub leads: it was drained, and another one can take over."""
+        """While this hub leads: it is to hand over, and another one can take over."""
 
     @property
     def url(self) -> str:
@@ -216,9 +216,13 @@ class Lease:
                     by = "another hub" if self.leader is None else self.leader.name
                     log.critical("%s has taken over: standing by", by, extra={"action": "deposed"})
                     return
-                if self.drained and self.successors():
+                if self.wants_to_go():
                     self.wanted.set()
             await asyncio.sleep(RENEW_EVERY)
+
+    def wants_to_go(self) -> bool:
+        """Whether this hub was drained, and another one can take over."""
+        return self.drained and bool(self.successors())
 
     def _may_be_replaced(self, now: float) -> bool:
         """Whether another hub may have seen for long enough that this one did not renew its row. A hub alone judges on."""
@@ -266,11 +270,12 @@ class Lease:
 
     async def _renew(self) -> None:
         began_at = asyncio.get_running_loop().time()
-        self.rows = await self._renew_row()
+        rows = await self._renew_row()
         if self._drains is not None:
             await self._store.drain(self.name, drained=self._drains)
             self._drains = None
-            self.rows = await self._renew_row()
+            rows = await self._renew_row()
+        self.rows = rows
         now, self._renewal_began_at = asyncio.get_running_loop().time(), began_at
         before = self._changed_at
         self._changed_at = {

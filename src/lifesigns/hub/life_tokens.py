@@ -18,6 +18,7 @@ from lifesigns.core.handlers.incarnations import ended
 from lifesigns.errors import AdapterError, WireError
 from lifesigns.hub.access import Access
 from lifesigns.hub.principals import Role
+from lifesigns.hub.slots import slot_of
 from lifesigns.hub.token_table import NAME_MAX
 from lifesigns.ports import StoredToken
 
@@ -64,9 +65,14 @@ async def credentials_for_life(
     return LifeCredentials(made.token, key)
 
 
-async def revoke_ended(access: Access, agents: Mapping[str, Agent], now: float) -> None:
-    """Revoke the tokens and keys of ended incarnations. Raises `AdapterError` if the store has not deleted one yet."""
+async def revoke_ended(
+    access: Access, agents: Mapping[str, Agent], now: float, slot: int | None = None
+) -> None:
+    """Revoke the tokens and keys of ended incarnations, of the agents of this slot. Raises `AdapterError` if the store has not
+    deleted one yet."""
     for token in access.tokens.list():
+        if slot is not None and slot_of(token.agents) != slot:
+            continue
         if token.name.startswith(PREFIX) and _is_over(token, agents.get(token.agents), now):
             await access.tokens.revoke(token.id, now)
 

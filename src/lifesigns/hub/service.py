@@ -54,6 +54,7 @@ from lifesigns.hub.opinion_asker import OpinionAsker
 from lifesigns.hub.opinion_giver import OpinionGiver
 from lifesigns.hub.otlp_receiver import REORDER_FOR, OtlpReceiver
 from lifesigns.hub.principals import Patterns
+from lifesigns.hub.shares import PartShares, Shares
 from lifesigns.hub.sign_in import SESSION_MAX_FOR
 from lifesigns.hub.signatures import Signatures
 from lifesigns.hub.token_watch import TokenWatch
@@ -112,11 +113,16 @@ class Service:
         reorder_for: float = REORDER_FOR,
         hub_caller: HubCaller | None = None,
         clock: Clock | None = None,
+        slot: int | None = None,
+        access: Access | None = None,
+        shares: Shares | None = None,
     ) -> None:
         self.clock = steady_clock(clock)
         self.store = store
         self.feed = Feed()
-        self.access = Access(store, session_for)
+        self.access = access or Access(store, session_for)
+        self.shares_access = access is not None
+        """Whoever gave it reads the tokens, for the hubs of all slots."""
         self._state = state
         self._name = f"{os.getpid()}-{os.urandom(4).hex()}"
         self._policies = policies or PolicyBook()
@@ -132,6 +138,8 @@ class Service:
                 None if state is None or signer is None else SealFile(state),
                 self.witnesses,
             ),
+            slot=slot,
+            shares=None if shares is None else PartShares(shares),
         )
         self.notifier = Notifier(
             rules or Rules({}),
@@ -141,6 +149,7 @@ class Service:
             clock=self.clock,
             request_commit=self.hub.committer.request_commit,
             wait_until_stored=self.hub.committer.wait_until_stored,
+            part="" if slot is None else f"slot {slot}",
         )
         self._make_dispatcher(bus, contents)
         self.feed.observe(self.notifier.hear)
@@ -163,6 +172,8 @@ class Service:
         self.opinion_asker: OpinionAsker | None = None
         """Asks hubs in other zones; None while this hub stands by."""
         self._holding: asyncio.Task[None] | None = None
+        self.why_others_unwell: Callable[[], str] = lambda: ""
+        """Of the hubs of other slots: which of them are missing; empty if none is."""
         self._handed_over = False
         """Another hub has a copy of everything."""
         self._tasks: list[asyncio.Task[None]] = []
@@ -205,7 +216,8 @@ class Service:
         self.token_watch = TokenWatch(self.access, self.hub, self.clock)
         self.housekeeping.watched[HubPart.TOKENS] = self.token_watch.why_refused
         self.housekeeping.watched[HubPart.SPEAKERS] = self.hub.counters.forged.why
-        self.housekeeping.watched[HubPart.TOKEN_ROWS] = self.access.tokens.why_forged
+        if not self.hub.slot:  # What is of all slots is told once, by the hub of the first.
+            self.housekeeping.watched[HubPart.TOKEN_ROWS] = self.access.tokens.why_forged
         self.housekeeping.watched[HubPart.WITNESSES] = self.witnesses.why_behind
 
     def _assign_messenger(self) -> None:
@@ -248,7 +260,8 @@ class Service:
     def join(self, lease: Lease) -> None:
         """Be one of several hubs on the store, and tell people when another one is lost."""
         self.lease, self.copy = lease, BeliefCopy(self.store)
-        self.housekeeping.watched[HubPart.HUBS] = lease.why_lost
+        if not self.hub.slot:
+            self.housekeeping.watched[HubPart.HUBS] = lease.why_lost
         if lease.zone:
             bus = None if self.bus_receiver is None else self.bus_receiver.bus
             self.opinion_giver = OpinionGiver(
@@ -330,6 +343,8 @@ class Service:
     async def open_access(self) -> None:
         """Read the tokens, and make sure that there is one for the administrator. Before the hub takes over, or stands
         by: a hub without the key of the tokens in this store must not depose one that has it."""
+        if self.shares_access:
+            return
         if self._state is None:
             await self.access.tokens.load()
         else:
@@ -358,7 +373,8 @@ class Service:
             self._row_renewed()
             now, self.copy = self.clock(), None
             self._wait_for_agents()
-            self.troubles.note(HubPart.HUBS, self.lease.why_lost(now), now)
+            if not self.hub.slot:
+                self.troubles.note(HubPart.HUBS, self.lease.why_lost(now), now)
             if self._early_beats is not None:
                 await self._early_beats.pass_on()
         self.engine.clean_up_after(self.executors.cleans_up)
@@ -368,7 +384,8 @@ class Service:
         self.witnesses.start()
         self._begin("housekeeping", self.housekeeping.run())
         self._begin("forgetting", self.housekeeping.run_hourly())
-        self._begin("tokens", self.access.run(self.clock))
+        if not self.shares_access:
+            self._begin("tokens", self.access.run(self.clock))
         self._begin("token watch", self.token_watch.run())
         self._begin("audit", self.hub.audit.run(self.hub.committer, self.clock, self.hub.announce))
         if self.dead_man_pings is not None:
@@ -497,4 +514,4 @@ class Service:
         if self.engine.beliefs.awareness.blind:
             return "the hub cannot see"
         late = self.clock() - self.engine.wake_at()
-        return f"nobody was judged for {late:.0f} s" if late >= JUDGES_WITHIN else ""
+        return f"nobody was judged for {late:.0f} s" if late >= JUDGES_WITHIN else self.why_others_unwell()

@@ -77,6 +77,8 @@ class Shares:
         self.spent_on_bus = 0.0
         self.flooded = False
         """Whether a sender of the bus is dropped: to skip what it sends takes a third of the thread, and nobody could pay for that."""
+        self.flooded_parts: set[Shares] = set()
+        """If several hubs share this: those for which that is so."""
 
     def begin(self) -> None:
         """Count from now on how long this thread runs or waits for a processor: it is full also of what it cannot do."""
@@ -162,6 +164,56 @@ class Shares:
     def own_time(self, now: float | None = None) -> float:
         """A clock of the work of this thread, but for what others pay for. `now` is the thread's time, if it was just read."""
         return (thread_time() if now is None else now) - self._apart
+
+
+class PartShares(Shares):
+    """Those of one of several hubs in a process, which have one thread: what somebody uses counts for all of them together, by
+    `whole`. What was worked apart, and on a bus, is each one's own."""
+
+    def __init__(self, whole: Shares) -> None:
+        self._whole = whole
+        super().__init__(whole._clock, whole.share)
+
+    @property
+    def share(self) -> float:
+        """That of the whole."""
+        return self._whole.share
+
+    @share.setter
+    def share(self, share: float) -> None:
+        self._whole.share = share
+
+    @property
+    def flooded(self) -> bool:
+        """Whether a sender of the bus is dropped, by this hub."""
+        return self in self._whole.flooded_parts
+
+    @flooded.setter
+    def flooded(self, flooded: bool) -> None:
+        (self._whole.flooded_parts.add if flooded else self._whole.flooded_parts.discard)(self)
+        self._whole.flooded = bool(self._whole.flooded_parts)
+
+    def begin(self) -> None:
+        """As for the whole, which has one thread."""
+        self._whole.begin()
+
+    def charge(self, source: str, seconds: float, *, fine: bool = False) -> None:
+        """In the name of all."""
+        self._whole.charge(source, seconds, fine=fine)
+
+    def owes(self, source: str) -> float:
+        """For what it used of all of them."""
+        return self._whole.owes(source)
+
+    async def turn(self, source: str) -> None:
+        """One after the other, whichever of them it asks."""
+        await self._whole.turn(source)
+
+    async def begins(self, source: str) -> bool:
+        """Wait until a request may begin; False if that takes too long."""
+        begins = await self._whole.begins(source)
+        self.refused += not begins
+        return begins
 
 
 def level_of(uses: Iterable[float], together: float) -> float:

@@ -49,6 +49,9 @@ class TokenWatch:
 
     async def run(self) -> None:
         """For as long as the hub runs."""
+        if self._hub.slot:  # The hub of the first slot watches what is of all.
+            await self._revoke_ended()
+            return
         # Not a task group: a bug in one of them must not end the others.
         await asyncio.gather(self._announce_bursts(), self._announce_expiring(), self._revoke_ended())
 
@@ -72,4 +75,6 @@ class TokenWatch:
             await asyncio.sleep(REVOKE_EVERY)
             # If the store is away, the token is revoked here, and in the store as soon as that is back.
             with suppress(AdapterError):
-                await revoke_ended(self._access, self._hub.engine.beliefs.agents, self._clock())
+                await revoke_ended(
+                    self._access, self._hub.engine.beliefs.agents, self._clock(), self._hub.slot
+                )

@@ -57,3 +57,5 @@ class FleetView(Struct, frozen=True):
     hub: HubHealth
     needs: tuple[Alert, ...] = ()
     """What only a person can settle, the most urgent first: current alerts, each with its `need`."""
+    missing: tuple[int, ...] = ()
+    """The slots of agents that are not counted, because no hub judges them right now."""

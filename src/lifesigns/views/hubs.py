@@ -33,6 +33,8 @@ class HubView(Struct, frozen=True):
     """Where it runs, as configured; empty if it has no zone."""
     here: bool = False
     """Whether it is the hub that you asked, be it that another one answers for it."""
+    slots: tuple[int, ...] = ()
+    """The slots of agents that it judges, if several hubs judge at once."""
 
 
 class HubList(Struct, frozen=True):

@@ -17,3 +17,5 @@ class AgentList(Struct, frozen=True):
     """False if these are only the ones that changed since the given token."""
     gone: tuple[str, ...]
     """Agents that the hub has forgotten since then."""
+    missing: tuple[int, ...] = ()
+    """The slots of agents that are not in it, because no hub judges them right now."""

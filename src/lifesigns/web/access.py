@@ -17,6 +17,7 @@ from typing import Any, Final
 from lifesigns.hub.access import Access
 from lifesigns.hub.principals import Principal
 from lifesigns.web.answers import Problem
+from lifesigns.web.forwarded import REACHED, SIGNED_IN
 from lifesigns.web.host_policy import HostPolicy
 
 __all__ = [
@@ -205,7 +206,7 @@ def _by_cookie(
     session = session_of(headers, scope, host_policy)
     if session is None:
         return _nobody("a token is needed: Authorization: Bearer <token>")
-    principal = access.session(session, now)
+    principal = access.session(session, now) or _signed_in_elsewhere(scope, access, now)
     if principal is None:
         return _nobody("you are not signed in any more")
     try:
@@ -215,6 +216,13 @@ def _by_cookie(
     if scope["method"] not in SAFE and b"origin" not in headers:
         raise Problem(403, "a change by a browser has to say its Origin")
     return principal
+
+
+def _signed_in_elsewhere(scope: Scope, access: Access, now: float) -> Principal | None:
+    """Of a session that another hub on the store knows, and says so."""
+    token_id = scope.get(SIGNED_IN) if REACHED in scope else None
+    entry = access.tokens.holder(token_id, now) if token_id else None
+    return None if entry is None else entry.principal
 
 
 def _nobody(detail: str, error: str = "") -> Problem:

@@ -161,7 +161,7 @@ class Web:
         answer.headers = guarded([*answer.headers, (HEADER, called)], policy.strict_transport(scope))
         self.site.answered[answer.status] = self.site.answered.get(answer.status, 0) + 1
         if isinstance(answer, Stream):
-            await _stream(answer, scope, receive, send)
+            await send_stream(answer, scope, receive, send)
         else:
             await send_answer(answer, scope, send)
 
@@ -376,7 +376,7 @@ def _reads_gzip(scope: Scope) -> bool:
     return any(name == b"accept-encoding" and b"gzip" in value for name, value in scope["headers"])
 
 
-async def _stream(answer: Stream, scope: Scope, receive: Receive, send: Send) -> None:
+async def send_stream(answer: Stream, scope: Scope, receive: Receive, send: Send) -> None:
     """Send piece by piece, until one side ends it. A client that hangs up ends it at once, not with the next piece."""
     headers = [(b"content-type", answer.content_type), *answer.headers]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})

@@ -149,6 +149,6 @@ class BeatForwarding:
         macs = self._service.access.tokens.hub_macs
         assert macs is not None
         forwarded = ReachedHub("-", leader.authority, "-", 0, tls=False, behind_proxy=False).header(macs)
-        head = b"%s %s HTTP/1.1\r\nhost: %s\r\n%s: %s\r\ncontent-length: %d\r\n\r\n"
-        target = BEATS_OF_HUB.encode()
-        return head % (METHOD, target, leader.authority, FORWARDED, forwarded, len(body)) + body
+        head = b"%s %s HTTP/1.1\r\nhost: %s\r\n%s%s: %s\r\ncontent-length: %d\r\n\r\n"
+        target, slot_line = BEATS_OF_HUB.encode(), leader.slot_line
+        return head % (METHOD, target, leader.authority, slot_line, FORWARDED, forwarded, len(body)) + body

@@ -17,9 +17,11 @@ from lifesigns.hub.deliveries import KeyReused
 from lifesigns.hub.http_receiver import IngestResult
 from lifesigns.views import Orders, OrdersByAgent, Receipt
 from lifesigns.web.answers import JSON, Answer, Problem, Stream, answer
+from lifesigns.web.forwarded import PART, WHOLE
 from lifesigns.web.ids import AgentId
 from lifesigns.web.routes import SPEAKERS, Request, Route
 from lifesigns.web.speaking_rights import check_may_speak, is_still_valid
+from lifesigns.wire import Rejected
 
 WAIT_MAX: Final = 60.0
 EXCLUDED_MAX: Final = 50
@@ -54,7 +56,9 @@ Waiting = Mapping[str, Sequence[msgspec.Raw]]
 async def beats(request: Request) -> Answer:
     """One beat, an array of beats, or one a line (NDJSON); JSON or MessagePack. A bad one is rejected, the others count;
     400 if there are no others."""
-    return _receipt(request, await request.service.http_receiver.take_beats(request.body, request.principal))
+    receiver = request.service.http_receiver
+    reception = await receiver.take_beats(request.body, request.principal, shared=_is_shared(request))
+    return _receipt(request, reception)
 
 
 async def signals(request: Request) -> Answer:
@@ -67,6 +71,7 @@ async def signals(request: Request) -> Answer:
             who,
             request.idempotency_key,
             lambda events: rates.events.charge(who.token_id, request.now, events),
+            shared=_is_shared(request),
         )
     except KeyReused:
         detail = "this Idempotency-Key was used for another delivery; take a new key for each"
@@ -79,11 +84,22 @@ def _receipt(request: Request, reception: IngestResult) -> Answer:
     not take it for a success."""
     signals = reception.accepted + len(reception.rejected)
     request.site.rates.signals.charge(request.principal.token_id, request.now, signals)
-    if reception.rejected and not reception.accepted:
-        first, more = reception.rejected[0], len(reception.rejected) - 1
+    if request.service.hub.slot is None or request.header(PART) is None:
+        check_accepted(reception.accepted, reception.rejected)
+    return answer(reception, 202)
+
+
+def _is_shared(request: Request) -> bool:
+    """Whether hubs of other slots get the same delivery."""
+    return request.service.hub.slot is not None and request.header(PART) == WHOLE
+
+
+def check_accepted(accepted: int, rejected: Sequence[Rejected]) -> None:
+    """Raises `Problem` if something was rejected and nothing accepted."""
+    if rejected and not accepted:
+        first, more = rejected[0], len(rejected) - 1
         others = f"; so are {more} more: nothing was accepted" if more else ""
         raise Problem(400, f"{first.detail}{others}", field=first.field or None)
-    return answer(reception, 202)
 
 
 # --- what goes out ------------------------------------------------------------------------------------

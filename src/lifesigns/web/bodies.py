@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import zlib
+from asyncio import Semaphore
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 from lifesigns.web.access import Headers
 from lifesigns.web.answers import Problem
@@ -22,6 +25,10 @@ BODY_FOR: Final = 20.0
 
 UNPACK_BESIDE_FROM: Final = 128 * 1024
 """Bytes decompressed at once; that takes less than a millisecond."""
+
+
+LARGE_FROM: Final = 64 * 1024
+LARGE_AT_ONCE: Final = 8
 
 
 class ClientGone(Exception):
@@ -51,6 +58,22 @@ async def read_body(
     if count is not None:
         count(max(0, len(body) - len(raw)))
     return body
+
+
+class LargeBodies:
+    """Bodies that are held until others have answered: those that are large are held a few at a time for each token, and for
+    all without one. The next one is not read before."""
+
+    def __init__(self) -> None:
+        self._large: WeakValueDictionary[str, Semaphore] = WeakValueDictionary()
+        """By token, while somebody sends large bodies with it."""
+
+    def room(self, headers: Headers, token_id: str) -> AbstractAsyncContextManager[None]:
+        """Holds room for the body of a request."""
+        length = headers.get(b"content-length", b"0")
+        if b"transfer-encoding" not in headers and len(length) < 20 and int(length) <= LARGE_FROM:
+            return nullcontext()
+        return self._large.setdefault(token_id, Semaphore(LARGE_AT_ONCE))
 
 
 async def _rest(first: bytes, receive: Receive, size_max: int, count: CountBytes | None) -> bytes:

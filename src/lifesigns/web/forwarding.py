@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager, suppress
+from math import inf
 from typing import Any, Final
 
 from lifesigns.errors import AdapterError
@@ -21,7 +23,7 @@ from lifesigns.web.access import SAFE, Headers
 from lifesigns.web.answers import Problem
 from lifesigns.web.app import Scope, Send, hang_up
 from lifesigns.web.bodies import Receive
-from lifesigns.web.forwarded import FORWARDED, ReachedHub
+from lifesigns.web.forwarded import ANY_SLOT, FORWARDED, SLOT, ReachedHub, call_of
 from lifesigns.web.host_policy import HostPolicy
 from lifesigns.web.leader_connection import (
     AnswerLost,
@@ -47,16 +49,42 @@ OF_A_HOP: Final = frozenset(
     }
 )
 """Headers of one connection, not of the call."""
-WRITTEN_ANEW: Final = OF_A_HOP | {b"host", b"content-length", b"expect", FORWARDED}
+WRITTEN_ANEW: Final = OF_A_HOP | {b"host", b"content-length", b"expect", FORWARDED, SLOT}
 
 log: Final = logging.getLogger("lifesigns.web")
+
+
+class ReachedHubs:
+    """Which hubs are there. Those of a process that stand by for several slots of another one ask it together."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], tuple[float, str]] = {}
+        """By name and address: when it was asked, and why it is of no use; empty if it is there."""
+        self._asking: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def why_away(self, hub: LeaderConnections) -> str:
+        """Why this hub is not reached, as it was within the last second; empty if it is."""
+        key = hub.name, hub.url
+        async with self._asking[key]:
+            now = asyncio.get_running_loop().time()
+            asked_at, why = self._found.get(key, (-inf, ""))
+            if now - asked_at < PROVE_EVERY * 0.9:
+                return why
+            try:
+                await hub.prove()
+                why = ""
+            except NotReached as error:
+                why = str(error)
+            self._found[key] = now, why
+            return why
 
 
 class Forwarding:
     """The way to the hub that judges."""
 
-    def __init__(self, service: Service, host_policy: HostPolicy) -> None:
+    def __init__(self, service: Service, host_policy: HostPolicy, reached: ReachedHubs | None = None) -> None:
         self._service = service
+        self._reached = reached or ReachedHubs()
         self._host_policy = host_policy
         self._leader: LeaderConnections | None = None
         self.why_away = NOBODY
@@ -83,6 +111,11 @@ class Forwarding:
 
     # --- who judges -----------------------------------------------------------------------------------
 
+    @property
+    def judge(self) -> str | None:
+        """The address of the hub that judged when it was last looked for."""
+        return None if self._leader is None else self._leader.url
+
     def leader(self) -> LeaderConnections:
         """The way to whoever judges now. Raises `NotReached` if nobody does."""
         lease, macs = self._service.lease, self._service.access.tokens.hub_macs
@@ -91,7 +124,7 @@ class Forwarding:
             self._follow(None)
             raise NotReached(NOBODY)
         if self._leader is None or (self._leader.name, self._leader.url) != (row.name, row.url):
-            self._follow(LeaderConnections(row.name, row.url, macs))
+            self._follow(LeaderConnections(row.name, row.url, macs, self._service.hub.slot))
         assert self._leader is not None
         return self._leader
 
@@ -106,8 +139,7 @@ class Forwarding:
 
     async def _prove(self) -> None:
         try:
-            await self.leader().prove()
-            why = ""
+            why = await self._reached.why_away(self.leader())
         except NotReached as error:
             why = str(error)
         if why != self.why_away:
@@ -122,6 +154,8 @@ class Forwarding:
         """Know the tokens that other hubs made. The hub that judges records their uses: if this one did, it might bring
         back one that is just being revoked."""
         access = self._service.access
+        if self._service.shares_access:
+            return
         try:
             if access.tokens.hub_macs is None:
                 await self._service.open_access()
@@ -192,12 +226,11 @@ class Forwarding:
         macs, lease = self._service.access.tokens.hub_macs, self._service.lease
         assert macs is not None
         assert lease is not None
-        query = scope["query_string"]
-        target = scope["raw_path"] + b"?" + query if query else scope["raw_path"]
         reached = ReachedHub.of(lease.name, scope, headers[b"host"], self._host_policy)
         lines = [
-            b"%s %s HTTP/1.1\r\n" % (scope["method"].encode(), target),
-            b"host: %s\r\n%s: %s\r\n" % (leader.authority, FORWARDED, reached.header(macs)),
+            b"%s HTTP/1.1\r\n" % call_of(scope),
+            b"host: %s\r\n%s: %s\r\n" % (leader.authority, FORWARDED, reached.header(macs, call_of(scope))),
+            b"" if ANY_SLOT in scope else leader.slot_line,
         ]
         dropped = WRITTEN_ANEW | _named(headers.get(b"connection", b""))
         lines += [b"%s: %s\r\n" % header for header in scope["headers"] if header[0] not in dropped]

@@ -21,7 +21,7 @@ import httptools
 
 from lifesigns.hub.token_macs import HubMacs
 from lifesigns.web.connections import Patience
-from lifesigns.web.forwarded import CHALLENGE, PROOF, proof
+from lifesigns.web.forwarded import CHALLENGE, PROOF, SLOT, proof
 from lifesigns.wire.addresses import exposure, is_loopback
 
 CONNECT_FOR: Final = 3.0
@@ -190,8 +190,10 @@ class LeaderConnection(asyncio.Protocol):
 class LeaderConnections:
     """All connections to one hub, by its name and address."""
 
-    def __init__(self, name: str, url: str, macs: HubMacs) -> None:
+    def __init__(self, name: str, url: str, macs: HubMacs, slot: int | None = None) -> None:
         self.name, self.url = name, url
+        self.slot_line = b"" if slot is None else b"%s: %d\r\n" % (SLOT, slot)
+        """Goes with each call: which of the hubs in that process is meant, if it has one for each slot."""
         self._macs = macs
         parts = urlsplit(url)
         self._tls = parts.scheme == "https"
@@ -269,7 +271,8 @@ class LeaderConnections:
         """Have it prove that it is the hub we take it for, before it gets anybody's token."""
         challenge = secrets.token_hex(16).encode()
         connection.begin(
-            b"GET /healthz HTTP/1.1\r\nhost: %s\r\n%s: %s\r\n\r\n" % (self.authority, CHALLENGE, challenge)
+            b"GET /healthz HTTP/1.1\r\nhost: %s\r\n%s%s: %s\r\n\r\n"
+            % (self.authority, self.slot_line, CHALLENGE, challenge)
         )
         try:
             async with asyncio.timeout(PROVE_FOR):

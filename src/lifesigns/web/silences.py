@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from hashlib import blake2b
 from typing import Annotated, Final
 
 import msgspec
@@ -12,6 +13,7 @@ from lifesigns.errors import UsageError
 from lifesigns.events.alert_kinds import EVENTS, KINDS
 from lifesigns.events.hub_facts import SilenceEnded, SilenceMade
 from lifesigns.hub.alerting.rules import Matcher, Silence
+from lifesigns.ports.correlation import correlation_id
 from lifesigns.views.alerts import SilenceList, SilenceView
 from lifesigns.views.moments import LAST, moment_or_none
 from lifesigns.web.alerts import YEAR, on_record
@@ -61,7 +63,7 @@ async def silence(request: Request) -> Answer:
             raise Problem(400, f"{kind[:100]!r} is none of {', '.join(NAMES)}", field="kinds")
     which = Matcher(wanted.kinds, wanted.agents, wanted.roles)
     made = Silence(
-        f"s-{secrets.token_hex(4)}", which, now + wanted.lasts_for, request.principal.by, wanted.reason, now
+        f"s-{_name(request)}", which, now + wanted.lasts_for, request.principal.by, wanted.reason, now
     )
     try:
         request.service.notifier.silence(made)
@@ -73,6 +75,13 @@ async def silence(request: Request) -> Answer:
     )
     await on_record(request)
     return answer(view, 201)
+
+
+def _name(request: Request) -> str:
+    """A new name. Of one call to all slots it is the same in each, so that one call can end it."""
+    if request.service.hub.slot is None:
+        return secrets.token_hex(4)
+    return blake2b(correlation_id.get().encode(), digest_size=4).hexdigest()
 
 
 async def unsilence(request: Request) -> Answer:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from lifesigns.core.signals import CheckpointSaved, MessageSent, TaskClaimed
 from lifesigns.web.access import session_shown
 from lifesigns.web.answers import Problem
+from lifesigns.web.forwarded import REACHED, SIGNED_IN
 from lifesigns.web.routes import Request
 
 
@@ -21,7 +22,9 @@ def check_may_speak(request: Request, *agent_ids: str, field: str = "agent_id") 
 def is_still_valid(request: Request) -> Callable[[], bool]:
     """Whether a waiting client may still get an answer: its token or session may end meanwhile."""
     access, token_id = request.service.access, request.principal.token_id
-    session = session_shown(request.scope, request.host_policy)
+    # Whether a session of another hub is still open is known there, where the stream ends then.
+    elsewhere = REACHED in request.scope and request.scope.get(SIGNED_IN)
+    session = None if elsewhere else session_shown(request.scope, request.host_policy)
     return lambda: access.is_still_valid(token_id, request.now, session)
 
 

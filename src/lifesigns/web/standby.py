@@ -7,17 +7,14 @@ of them, and lets whoever sends them wait.
 A call that was forwarded already is not forwarded again: two hubs that each take the other for the one that judges would
 pass it to and fro. What only hubs may ask is not forwarded either: the hub that judges would take it for this one's own.
 
-A body is held here until its answer has come. Those that are large are held a few at a time for each token, and for all
-without one; the next one is not read before.
+A body is held here until its answer has come; of those that are large, only a few at a time (`bodies.py`).
 """
 
 from __future__ import annotations
 
 import logging
-from asyncio import Semaphore
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager
 from typing import Final
-from weakref import WeakValueDictionary
 
 from lifesigns.config.values import Limits
 from lifesigns.hub.principals import Principal
@@ -30,9 +27,9 @@ from lifesigns.web.access import SAFE, Headers, check_page, headers_of, refused,
 from lifesigns.web.answers import Answer, Problem, answer, guarded
 from lifesigns.web.app import Scope, Send, send_answer
 from lifesigns.web.beat_forwarding import BeatForwarding
-from lifesigns.web.bodies import ClientGone, Receive, read_body
+from lifesigns.web.bodies import ClientGone, LargeBodies, Receive, read_body
 from lifesigns.web.forwarded import BEATS_OF_HUB, is_forwarded
-from lifesigns.web.forwarding import RETRY_AFTER, Forwarding, not_reached
+from lifesigns.web.forwarding import RETRY_AFTER, Forwarding, ReachedHubs, not_reached
 from lifesigns.web.host_policy import HostPolicy
 from lifesigns.web.hubs import HUBS, hubs
 from lifesigns.web.routes import READERS, Request
@@ -43,8 +40,6 @@ PAGE: Final = """<!doctype html>
 """
 BEATS: Final = "/api/v1/beats"
 SIGNALS: Final = "/api/v1/signals"
-LARGE_FROM: Final = 64 * 1024
-LARGE_AT_ONCE: Final = 8
 TOO_MANY: Final = 429
 UNAVAILABLE: Final = 503
 
@@ -54,20 +49,26 @@ log: Final = logging.getLogger("lifesigns.web")
 class StandbySite:
     """The application of a hub that stands by."""
 
-    def __init__(self, service: Service, host_policy: HostPolicy, limits: Limits) -> None:
+    def __init__(
+        self, service: Service, host_policy: HostPolicy, limits: Limits, reached: ReachedHubs | None = None
+    ) -> None:
         self._service = service
         self._host_policy = host_policy
         self._opinions = second_opinion.SecondOpinions(service)
         self._limits = limits
-        self._large: WeakValueDictionary[str, Semaphore] = WeakValueDictionary()
-        """By token, while somebody sends large bodies with it."""
-        self._forwarding = Forwarding(service, host_policy)
+        self._large_bodies = LargeBodies()
+        self._forwarding = Forwarding(service, host_policy, reached)
         self.at_once = BeatForwarding(service, host_policy, self._forwarding)
 
     @property
     def why_away(self) -> str:
         """Why the hub that judges is not reached; empty if it is."""
         return self._forwarding.why_away
+
+    @property
+    def judge(self) -> str | None:
+        """The address of the hub that judges; None if it is not reached."""
+        return None if self.why_away else self._forwarding.judge
 
     def following(self) -> AbstractAsyncContextManager[None]:
         """Forward calls to whoever judges, until the block is left."""
@@ -76,7 +77,7 @@ class StandbySite:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        scope, called = _with_id(scope)
+        scope, called = with_id(scope)
         correlation_id.set(called.decode())
         try:
             found = await self._answer(scope, receive, send)
@@ -110,20 +111,13 @@ class StandbySite:
             return self._ready(who)
         if scope["path"] == HUBS and scope["method"] in SAFE and who is not None and who.role in READERS:
             return await hubs(Request(self._service, who, {}, None, None, scope))
-        async with self._room_for_body(headers, who):
+        async with self._large_bodies.room(headers, "" if who is None else who.token_id):
             length = {b"content-length": headers[b"content-length"]} if b"content-length" in headers else {}
             body = await read_body(length, receive, self._limits.body_bytes)
             if scope["method"] == "POST" and scope["path"] in (BEATS, SIGNALS) and who is not None:
                 await self._opinions.note_post(headers, body, who, beats=scope["path"] == BEATS)
             await self._forwarding.forward(scope, headers, body, receive, send)
         return None
-
-    def _room_for_body(self, headers: Headers, who: Principal | None) -> AbstractAsyncContextManager[None]:
-        length = headers.get(b"content-length", b"0")
-        if b"transfer-encoding" not in headers and len(length) < 20 and int(length) <= LARGE_FROM:
-            return nullcontext()
-        sender = "" if who is None else who.token_id
-        return self._large.setdefault(sender, Semaphore(LARGE_AT_ONCE))
 
     def _ready(self, who: Principal | None) -> Answer:
         why = self.why_away
@@ -147,7 +141,7 @@ class StandbySite:
         return who
 
 
-def _with_id(scope: Scope) -> tuple[Scope, bytes]:
+def with_id(scope: Scope) -> tuple[Scope, bytes]:
     """A request with an id, which the hub that judges takes on; and the id."""
     given = dict(scope["headers"]).get(HEADER)
     called = request_id(given)

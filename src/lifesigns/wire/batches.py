@@ -109,16 +109,24 @@ def pack(parts: Iterable[bytes], size_max: int) -> Iterator[bytes]:
             log.error("a message of %d bytes is left out: the limit is %d", len(part), size_max)
             continue
         if batch and (size + len(part) + 1 > size_max or len(batch) >= ITEMS_MAX):
-            yield _joined(batch)
+            yield joined(batch)
             batch, size = [], 2
         batch.append(part)
         size += len(part) + 1
     if batch:
-        yield _joined(batch)
+        yield joined(batch)
 
 
-def _joined(parts: list[bytes]) -> bytes:
-    return parts[0] if len(parts) == 1 else b"[" + b",".join(parts) + b"]"
+def joined(parts: Sequence[bytes], *, msgpack: bool = False) -> bytes:
+    """Encoded messages as one: a single one stays as it is, several become an array."""
+    return parts[0] if len(parts) == 1 else as_array(parts, msgpack=msgpack)
+
+
+def as_array(parts: Sequence[bytes], *, msgpack: bool = False) -> bytes:
+    """An array of encoded values, up to `ITEMS_MAX`."""
+    if msgpack:
+        return b"\xdc%b%b" % (len(parts).to_bytes(2, "big"), b"".join(parts))
+    return b"[" + b",".join(parts) + b"]"
 
 
 def split(raw: bytes) -> list[bytes]:

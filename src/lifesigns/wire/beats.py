@@ -19,11 +19,13 @@ small.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, cast
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import astuple
 
 from lifesigns.core.health import Doing
 from lifesigns.core.signals import BeatReceived, Metrics
@@ -218,6 +220,23 @@ def fits_together(raw: bytes) -> bool:
     return raw[:1] == b"{" and raw[-1:] == b"}" and len(raw) <= ALONE_MAX
 
 
+def agents_of(raw: bytes, messages: Sequence[bytes]) -> list[str | None]:
+    """Whose each message of a batch is, beats of any dialect or signals, by a look at nothing else; None if that cannot be read."""
+    if codec.is_array(raw) and not codec.is_msgpack(raw):
+        with suppress(*codec.FAULTS):  # All of them in one call, if they are ours.
+            return [named.agent_id for named in _ALL_NAMED.from_json(raw)]
+    return [_agent_of(message) for message in messages]
+
+
+def _agent_of(raw: bytes) -> str | None:
+    try:
+        ids = _IDS.read(raw)
+    except WireError:
+        return None
+    found = next((value for value in astuple(ids) if value is not None), None)
+    return found if isinstance(found, str) else None
+
+
 def decode_together(raws: Sequence[bytes], source: str = "", now: float | None = None) -> Together | None:
     """Decode messages that fit together; None if one of them is not a single beat and they must be read one by one."""
     raw = b"\n".join(raws)
@@ -356,6 +375,12 @@ class _Ids(Struct, gc=False):
     agentId: Any = None  # noqa: N815 - their name
 
 
+class _Named(Struct, gc=False):
+    """A message of ours."""
+
+    agent_id: str
+
+
 _Scalar = Text | Integer | Finite | bool | None
 _CAREFUL_TYPES: Final[Mapping[str, Any]] = {
     "agent_id": str,
@@ -389,6 +414,7 @@ def _renamed(
 
 
 _IDS: Final = Codec(_Ids)
+_ALL_NAMED: Final = Codec(list[_Named])
 _DIALECTS: Final[Mapping[str, Codec]] = {
     "agent_id": _spoken_as({}),
     "worker_id": _spoken_as(
@@ -418,13 +444,13 @@ def _read_carefully(raw: bytes) -> WireBeat:
     theirs = _DIALECTS[id_name].read(raw)
     check_id(theirs.agent_id, id_name)
     their_names = dict(zip(theirs.__struct_fields__, theirs.__struct_encode_fields__, strict=True))
-    beat = WireBeat(*msgspec.structs.astuple(theirs))
+    beat = WireBeat(*astuple(theirs))
     beat.task_id = theirs.task_id or None
     beat.tasks = theirs.tasks or ()
     if theirs.load is not None:
         beat.load = min(max(theirs.load, 0.0), 1.0)
     if theirs.metrics is not None:
-        beat.metrics = WireMetrics(*msgspec.structs.astuple(theirs.metrics))
+        beat.metrics = WireMetrics(*astuple(theirs.metrics))
     if theirs.metadata is not None:
         beat.metadata = _spelled_out(theirs.metadata)
     beat.last_tool_call = _in_words(theirs.last_tool_call, their_names["last_tool_call"])

@@ -8,16 +8,30 @@ import asyncpg
 import pytest
 
 from lifesigns.adapters.store.memory import MemoryStore
-from lifesigns.adapters.store.postgres import PostgresStore
+from lifesigns.adapters.store.postgres import PostgresStore, SlotStore
 from lifesigns.adapters.store.sqlite import SqliteStore
 from tests.contracts.store.ground import Ground
 from tests.servers.postgres import PostgresServer
 
 
+class LoneSlot(SlotStore):
+    """The store of a slot, with a whole store for itself."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(PostgresStore(url), url, 3)
+
+    async def _disconnect(self) -> None:
+        await super()._disconnect()
+        await self._whole.close()
+
+
 async def wipe(url: str) -> None:
     connection = await asyncpg.connect(url)
     try:
-        await connection.execute("DROP SCHEMA IF EXISTS lifesigns CASCADE")
+        for (schema,) in await connection.fetch(
+            "SELECT nspname FROM pg_namespace WHERE nspname ~ '^lifesigns'"
+        ):
+            await connection.execute(f"DROP SCHEMA {schema} CASCADE")
     finally:
         await connection.close()
 
@@ -29,7 +43,7 @@ async def postgres_url(postgres_server: PostgresServer) -> str:
     return postgres_server.url
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+@pytest.fixture(params=["memory", "sqlite", "postgres", "slot"])
 async def ground(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Ground]:
     """Any store."""
     match request.param:
@@ -38,9 +52,13 @@ async def ground(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
             ground = Ground(lambda place: MemoryStore(f"{name}-{place}"))
         case "sqlite":
             ground = Ground(lambda place: SqliteStore(tmp_path / f"{place}.db", busy_for=30.0))
-        case _:
+        case kind:
             url = request.getfixturevalue("postgres_server").url
             await wipe(url)
-            ground = Ground(lambda place: PostgresStore(url), lambda: wipe(url))
+
+            def make(_place: int) -> PostgresStore:
+                return PostgresStore(url) if kind == "postgres" else LoneSlot(url)
+
+            ground = Ground(make, lambda: wipe(url))
     yield ground
     await ground.close()

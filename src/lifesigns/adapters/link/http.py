@@ -57,7 +57,7 @@ ACK_AGAIN_AFTER: Final = 30.0
 COMPLAINTS_MAX: Final = 100
 
 TEMPORARY: Final = frozenset({408, 425, 429})
-NOT_KEPT: Final = frozenset({400, 404, 405, 409, 413, 422, 507})
+NOT_KEPT: Final = frozenset({400, 404, 405, 409, 413, 422, 501, 507})
 """The hub refuses the content of a checkpoint, and would refuse it the next time, too."""
 UPLOAD_FOR: Final = 65.0
 """A little longer than the callers' own limit."""

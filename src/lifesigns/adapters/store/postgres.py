@@ -7,7 +7,7 @@ After an interruption the hub writes the commit again; if the server had stored 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final, TypeVar
@@ -16,12 +16,16 @@ from asyncpg import DivisionByZeroError
 
 from lifesigns.adapters.store.ledger import Ledger, check_events, next_ledger
 from lifesigns.adapters.store.postgres_commit import commit_statement
-from lifesigns.adapters.store.postgres_line import Connection, PostgresLine, migrate_once
+from lifesigns.adapters.store.postgres_line import SCHEMA, Connection, PostgresLine, migrate_once
 from lifesigns.adapters.store.rows import Row, hub_of
+from lifesigns.adapters.store.slot_renewals import SlotRenewals
 from lifesigns.adapters.store.sql import migrations
 from lifesigns.adapters.store.sql_store import BELIEFS_AT_ONCE, Batch, Script, ScriptRun, SqlStore, Statement
+from lifesigns.adapters.store.values import escaped
 from lifesigns.errors import AdapterError
-from lifesigns.ports import Commit, HubRow, StoredState
+from lifesigns.ports import Commit, HubRow, StoredState, StoredToken
+from lifesigns.ports.slots import SlotSummary
+from lifesigns.ports.store import BeliefMark
 
 ANSWER_FOR: Final = 10.0
 """Seconds for one transaction, with connecting: enough for the largest commit on a busy server."""
@@ -41,11 +45,20 @@ _T = TypeVar("_T")
 class PostgresStore(SqlStore):
     """Keeps everything in the schema `lifesigns` of a PostgreSQL database."""
 
+    schema = SCHEMA
+
     def __init__(self, url: str, *, answer_for: float = ANSWER_FOR) -> None:
-        self._writing = PostgresLine(url, answer_for=answer_for)
+        self._writing = self._making_on = PostgresLine(url, answer_for=answer_for)
         self._reading = PostgresLine(url, answer_for=answer_for)
+        self._copying = self._reading
+        """For what a hub reads to take over."""
         self._beside = PostgresLine(url, answer_for=BESIDE_FOR)
         super().__init__(self._writing.name, "postgres")
+        self._url = url
+        self._copying_slots = PostgresLine(url, answer_for=answer_for)
+        self._has_summaries = False
+        self.renewals = SlotRenewals(self._sql, slot_schema, self._fetch_beside)
+        """Of the stores of slots."""
         self._making = asyncio.Lock()
         self._made = False
 
@@ -101,8 +114,32 @@ class PostgresStore(SqlStore):
             with suppress(AdapterError):  # Perhaps they are not ours to end; then they are waited for.
                 await self._write_beside(self._change("end_blockers", (pid,)))
 
+    def of_slot(self, slot: int) -> SlotStore:
+        """The store of one slot of agents, which has the tokens of this one. Close it before this one."""
+        return SlotStore(self, self._url, slot)
+
+    async def exchange(self, own: Mapping[int, bytes]) -> Sequence[SlotSummary]:
+        """What the hubs of the slots say of their parts of the fleet. Implements `lifesigns.ports.slots.SlotSummaries`."""
+        if not self._has_summaries:
+            await self._write(self._make_summaries())
+            self._has_summaries = True
+        sql, values = self._sql["keep_slot_summaries"], ([*own], [*own.values()])
+        # What waits for longer is older than those who read it take it to be: then it is said anew.
+        rows = await self._use(
+            self._writing,
+            lambda connection: _fetch(connection, sql, values),
+            within=BESIDE_FOR,
+            one_statement=True,
+        )
+        return [SlotSummary(*row) for row in rows]
+
+    def _make_summaries(self) -> Script[None]:
+        yield Statement(self._sql["lock_migrations"])  # Two hubs that make a table at once fail.
+        yield Statement(self._sql["make_slot_summaries"])
+
     async def _disconnect(self) -> None:
         await self._beside.close()
+        await self._copying_slots.close()
         await self._reading.close()
         await self._writing.close()
 
@@ -118,6 +155,10 @@ class PostgresStore(SqlStore):
     async def _write_beside(self, script: Script[_T]) -> _T:
         return await self._use(self._beside, partial(_run, script), one_statement=True)
 
+    async def _fetch_beside(self, sql: str, values: Row) -> Sequence[Row]:
+        self._refuse_if_closed()
+        return await self._beside.use(lambda connection: _fetch(connection, sql, values), one_statement=True)
+
     async def _read(self, sql: str, values: Row = ()) -> Sequence[Row]:
         return await self._use(
             self._reading, lambda connection: _fetch(connection, sql, values), one_statement=True
@@ -129,7 +170,7 @@ class PostgresStore(SqlStore):
             while rows := await cursor.fetch(BELIEFS_AT_ONCE):
                 await take([tuple(row) for row in rows])
 
-        await self._use(self._reading, pass_on, within=STREAM_FOR)
+        await self._use(self._copying, pass_on, within=STREAM_FOR)
 
     async def _use(
         self,
@@ -141,17 +182,74 @@ class PostgresStore(SqlStore):
     ) -> _T:
         self._refuse_if_closed()
         await self._make()
-        return await line.use(work, within=within, one_statement=one_statement)
+        return await line.use(work, within=within, one_statement=one_statement, schema=self.schema)
 
     async def _make(self) -> None:
         if self._made:
             return
         async with self._making:
             while not self._made:
-                self._made = not await self._writing.use(
-                    lambda connection: migrate_once(connection, self._name, migrations("postgres")),
+                self._made = not await self._making_on.use(
+                    lambda connection: migrate_once(
+                        connection, self._name, migrations("postgres"), self.schema
+                    ),
                     within=LOAD_FOR,
+                    schema=self.schema,
                 )
+
+
+def slot_schema(slot: int) -> str:
+    """The schema of a slot."""
+    return f"{SCHEMA}_slot_{slot}"
+
+
+class SlotStore(PostgresStore):
+    """Keeps everything of one slot of agents in a schema of its own, but for the tokens: people and agents have them for
+    all slots. It writes by a connection of its own, once it takes over, and reads by that of the whole store: a server has
+    connections for some hundred clients, and each hub has all slots."""
+
+    def __init__(self, whole: PostgresStore, url: str, slot: int) -> None:
+        super().__init__(url)
+        self.schema = slot_schema(slot)
+        self._slot = slot
+        self._name = f"{self._name} (slot {slot})"
+        self._whole = whole
+        self._making_on, self._reading, self._beside = whole._writing, whole._reading, whole._beside
+        self._copying = whole._copying_slots  # Nobody's long look at the past delays a takeover.
+
+    async def belief_mark(self) -> BeliefMark:
+        """The mark of this moment."""
+        sql = self._sql["belief_mark"]
+        ((server, commit, position, count),) = await self._use(
+            self._copying, lambda connection: _fetch(connection, sql, ()), one_statement=True
+        )
+        return BeliefMark(server, commit, position, count)
+
+    async def renew(
+        self, name: str, url: str, version: str, zone: str = "", copied: int = -1
+    ) -> Sequence[HubRow]:
+        """Raise the beat of this hub, and see the others."""
+        self._refuse_if_closed()
+        await self._make()
+        shared = (escaped(name), escaped(url), version, zone)
+        rows = await self._whole.renewals.renew(self._slot, shared, copied)
+        self._epoch_seen, self._hub = rows[0][0], name
+        return [hub_of(row) for row in rows]
+
+    async def tokens(self) -> Sequence[StoredToken]:
+        """Those of the whole store."""
+        return await self._whole.tokens()
+
+    async def keep_token(self, token: StoredToken) -> None:
+        """In the whole store."""
+        await self._whole.keep_token(token)
+
+    async def drop_token(self, token_id: str) -> bool:
+        """In the whole store."""
+        return await self._whole.drop_token(token_id)
+
+    async def _disconnect(self) -> None:
+        await self._writing.close()
 
 
 async def _run(script: Script[_T], connection: Connection) -> _T:

@@ -20,9 +20,10 @@ from lifesigns.errors import AdapterError, LifesignsError, UsageError
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 _T = TypeVar("_T")
 
+SCHEMA: Final = "lifesigns"
 _SETTINGS: Final = {
     "application_name": "lifesigns",
-    "search_path": "lifesigns",
+    "search_path": SCHEMA,
     "synchronous_commit": "on",  # Also if the server's own setting is faster and forgets.
     "lock_timeout": "5s",
     "statement_timeout": "60s",
@@ -51,6 +52,8 @@ class PostgresLine:
         self._answer_for = answer_for
         self._turn = asyncio.Lock()
         self._connection: Connection | None = None
+        self._schema = SCHEMA
+        """In which its statements find their tables."""
 
     async def use(
         self,
@@ -58,12 +61,13 @@ class PostgresLine:
         *,
         within: float | None = None,
         one_statement: bool = False,
+        schema: str = SCHEMA,
     ) -> _T:
         """Run this in one transaction; `within` allows it more time than usual. One statement is a transaction by itself:
         the server never waits for this client in the middle of it. Any failure becomes an `AdapterError`."""
         try:
             async with asyncio.timeout(within or self._answer_for), self._turn:
-                return await self._run(work if one_statement else partial(self._transaction, work))
+                return await self._run(work if one_statement else partial(self._transaction, work), schema)
         except _TROUBLES as error:
             raise _translated(error, self.name) from error
 
@@ -76,11 +80,18 @@ class PostgresLine:
         async with self._turn:
             self._give_up()
 
-    async def _run(self, work: Callable[[Connection], Awaitable[_T]]) -> _T:
+    async def _run(self, work: Callable[[Connection], Awaitable[_T]], schema: str) -> _T:
         try:
             if self._connection is None or self._connection.is_closed():
                 async with asyncio.timeout(self._answer_for):
-                    self._connection = await asyncpg.connect(self._url, server_settings=_SETTINGS)
+                    self._connection = await asyncpg.connect(
+                        self._url, server_settings={**_SETTINGS, "search_path": schema}
+                    )
+                self._schema = schema
+            elif schema != self._schema:  # Stores with a schema each share this connection.
+                async with asyncio.timeout(self._answer_for):
+                    await self._connection.execute(f"SET search_path TO {schema}")
+                self._schema = schema
             return await work(self._connection)
         except BaseException:
             self._give_up()
@@ -100,14 +111,16 @@ class PostgresLine:
             connection.terminate()
 
 
-async def migrate_once(connection: Connection, store: str, known: Sequence[Migration]) -> bool:
+async def migrate_once(
+    connection: Connection, store: str, known: Sequence[Migration], schema: str = SCHEMA
+) -> bool:
     """Run the next migration in the current transaction; False if there is none."""
     sql = queries("postgres")
     await connection.execute(sql["lock_migrations"])
-    if not await connection.fetchval(sql["has_schema"]):
-        await connection.execute(sql["make_schema"])
-    if not await connection.fetchval(sql["has_migrations"]):
-        await connection.execute(sql["make_migrations"])
+    if not await connection.fetchval(sql["has_schema"].replace(SCHEMA, schema)):
+        await connection.execute(sql["make_schema"].replace(SCHEMA, schema))
+    if not await connection.fetchval(sql["has_migrations"].replace(SCHEMA, schema)):
+        await connection.execute(sql["make_migrations"].replace(SCHEMA, schema))
     migration = next_migration(store, await connection.fetchval(sql["version"]), known)
     if migration is None:
         return False

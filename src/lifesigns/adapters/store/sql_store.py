@@ -58,6 +58,9 @@ CHUNKS_AT_ONCE: Final = 20
 BELIEFS_AT_ONCE: Final = 500
 """Passed on in one step: whoever decodes them blocks the event loop for less than ten milliseconds."""
 
+SLOTS: Final = "slots"
+"""The kind of the row that marks a store whose fleet is divided into slots (`hub/slots.py`): no hub may judge all of it."""
+
 MOVING: Final = "moving"
 """The kind of the row that marks a store into which another one is being moved: see `moving.py`."""
 
@@ -359,6 +362,12 @@ class SqlStore(ABC):
             raise AdapterError(
                 f"{self._name} has a part of a move that was broken off or still goes on (lifesigns store move): "
                 "wait for it, or drop what is there and move again",
+                transient=False,
+            )
+        if (yield Statement(self._sql["belief"], (SLOTS, ""))):
+            raise AdapterError(
+                f"several hubs judge on {self._name}, each its own slots (hubs.judge: all); a hub that judges alone needs "
+                "another database",
                 transient=False,
             )
         rows = (yield Statement(self._sql["beliefs"])) if with_beliefs else ()

@@ -14,6 +14,8 @@ from contextlib import suppress
 from traceback import format_tb
 from typing import Final
 
+from msgspec.structs import replace
+
 from lifesigns.errors import AdapterError
 from lifesigns.hub.alerting.agent_lookup import AgentLookup
 from lifesigns.hub.alerting.alerting import Alerting
@@ -54,8 +56,11 @@ class Notifier:
         clock: Clock,
         request_commit: Callable[[], None],
         wait_until_stored: Callable[[], Awaitable[None]],
+        part: str = "",
     ) -> None:
         self.alerting = Alerting(rules, lookup)
+        self._part = part
+        """Of the fleet, if this is not all of it: others tell of theirs, and what is not about one agent needs another key."""
         self._channels = channels
         self._store = store
         self._clock = clock
@@ -195,7 +200,7 @@ class Notifier:
             await self._store_rows()
         try:
             async with asyncio.timeout(SEND_FOR):
-                await channel.tell(notice)
+                await channel.tell(self._named(notice))
         except TimeoutError:
             late = NotDelivered(f"no answer within {SEND_FOR:g} s", uncertain=True)
             self.alerting.failed(name, late, self._clock())
@@ -208,6 +213,11 @@ class Notifier:
             )
         else:
             self.alerting.delivered(name, self._clock())
+
+    def _named(self, notice: Notice) -> Notice:
+        if not self._part or (len(notice.agents) == 1 and not notice.group):
+            return notice
+        return replace(notice, key=f"{notice.key} ({self._part})", title=f"{notice.title} ({self._part})")
 
     async def _store_rows(self) -> None:
         with suppress(TimeoutError, AdapterError):

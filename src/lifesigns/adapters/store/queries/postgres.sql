@@ -113,3 +113,33 @@ RETURNING minute;
 -- drop_hours --
 -- Some of those before an hour.
 DELETE FROM hours WHERE ctid = ANY (ARRAY(SELECT ctid FROM hours WHERE hour < $1 LIMIT $2)) RETURNING hour;
+
+-- make_slot_summaries --
+-- Not a migration: only a fleet that several hubs judge has it.
+CREATE TABLE IF NOT EXISTS slot_summaries (slot integer PRIMARY KEY, beat bigint NOT NULL, data bytea NOT NULL);
+
+-- keep_slot_summaries --
+-- `slot_summaries`, with what is new of some slots.
+WITH kept AS (
+    INSERT INTO slot_summaries (slot, beat, data) SELECT slot, 1, data FROM unnest($1::integer[], $2::bytea[]) AS own (slot, data)
+    ON CONFLICT (slot) DO UPDATE SET beat = slot_summaries.beat + 1, data = excluded.data
+    RETURNING slot, beat, data
+)
+SELECT * FROM kept UNION ALL SELECT slot, beat, data FROM slot_summaries WHERE slot <> ALL ($1::integer[]);
+
+-- renew_in_slot --
+-- The first half of `renew_and_list_hubs`, in the schema of a slot; one of several in a statement.
+mine_{slot} AS (
+    INSERT INTO {schema}.hubs (name, beat, url, version, zone, copied, epoch) VALUES ($1, 1, $2, $3, $4, {copied}, -1)
+    ON CONFLICT (name) DO UPDATE
+    SET beat = hubs.beat + 1, url = excluded.url, version = excluded.version, zone = excluded.zone, copied = excluded.copied
+    RETURNING name, beat, url, version, zone, copied, drained, epoch
+);
+
+-- hubs_of_slot --
+-- And the second half.
+SELECT {slot}, hub.epoch, name, beat, url, version, zone, copied, drained, every.epoch = hub.epoch
+FROM (
+    SELECT * FROM mine_{slot}
+    UNION ALL SELECT name, beat, url, version, zone, copied, drained, epoch FROM {schema}.hubs WHERE name <> $1
+) AS every CROSS JOIN {schema}.hub;
