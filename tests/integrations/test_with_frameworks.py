@@ -158,6 +158,31 @@ def test_a_run_that_is_streamed_or_awaited_is_seen_as_any_other(
         assert program.findings() == []
 
 
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        ("langchain", "async"),
+        ("langchain", "async stream"),
+        ("openai_agents", ""),
+        ("openai_agents", "stream"),
+        ("pydantic_ai", ""),
+        ("claude_agent_sdk", ""),
+        ("google_adk", ""),
+        ("llama_index", ""),
+        ("autogen", ""),
+    ],
+)
+def test_a_run_is_over_with_its_answer_also_in_a_program_whose_loop_goes_on(
+    watched: Watched, name: str, way: str
+) -> None:
+    """Otherwise an agent that has nothing to do would look as if it thought, for ever."""
+    with running(*watched, FRAMEWORKS[name], "work", f"{way} stays".strip()) as program:
+        program.until(lambda: program.state() == "terminated", "its run is over")
+        assert program.agent()["doing_note"] == "left: done"
+        assert program.process.poll() is None
+        assert program.findings() == []
+
+
 def test_a_run_that_asks_its_model_again_is_parked_until_it_answers(watched: Watched) -> None:
     _, model = watched
     with running(*watched, FRAMEWORKS["langchain"], "limit", "retry") as program:

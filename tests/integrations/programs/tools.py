@@ -5,21 +5,36 @@ A program is run as `PROGRAM.py SCRIPT` in the environment of its framework; its
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import json
 import os
 import sys
 import time
+from collections.abc import Coroutine
+from typing import Any
 
 SCRIPT = sys.argv[1]
 PROMPT = f"play {SCRIPT}"
 AGENT = os.environ.get("AGENT", SCRIPT)
 MODEL_URL = os.environ.get("MODEL_URL", "")
-WAY = os.environ.get("WAY", "")
+STAYS = os.environ.get("WAY", "").endswith("stays")
+"""Whether the program's loop goes on after the run, as that of a service does."""
+WAY = os.environ.get("WAY", "").removesuffix("stays").strip()
 """How the agent is run, if not in the simplest way: "stream", "async", ..."""
 OPTIONS = json.loads(os.environ.get("OPTIONS", "{}"))
 """For `watch`."""
 HANGS_FOR = 200.0
+
+
+async def _and_stay(work: Coroutine[Any, Any, Any]) -> None:
+    await work
+    await asyncio.sleep(HANGS_FOR)
+
+
+if STAYS:
+    _run = asyncio.run
+    asyncio.run = lambda work, **_: _run(_and_stay(work))  # type: ignore[assignment]
 
 if os.environ.get("GONE"):
     # As in a version of the framework that has changed: its agent is made of what was imported before.
