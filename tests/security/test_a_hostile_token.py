@@ -16,7 +16,7 @@ import pytest
 from tests.security.hostile import FLOODS, REDIS_FLOODS
 from tests.security.neighbour import beside
 
-LOAD_FOR = 3.0
+LOAD_FOR = 5.0
 BUSY_MAX = 0.85
 """The token's share of a quarter, what follows from its signals later, and the disk: half of a core; and what it floods the bus with
 takes up to 0.3 of it to skip. Without shares it is all of it."""
