@@ -56,6 +56,7 @@ def three_hubs(folder: Path, bus: str | None = None) -> Iterator[list[Hub]]:
                 hub.launch()
             until(lambda: {*map(readiness, hubs)} == {"ok"}, "they are ready")
             until(lambda: is_shared_out(first), "each judges some slots, and no more moves", 120)
+            until(lambda: all(map(is_whole, hubs)), "and each reaches all of them")
             yield hubs
         finally:
             for hub in hubs:
