@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -71,8 +72,12 @@ def judged(hub: Hub) -> dict[str, list[int]]:
 
 
 def is_shared_out(hub: Hub) -> bool:
-    """Whether everybody has an equal part: then nothing moves."""
-    return sorted(map(len, judged(hub).values())) == [2, 3, 3]
+    """Whether everybody has an equal part, and keeps it for longer than it takes until the next slot moves."""
+    before = judged(hub)
+    if sorted(map(len, before.values())) != [2, 3, 3]:
+        return False
+    time.sleep(3.5)
+    return judged(hub) == before
 
 
 def is_whole(hub: Hub) -> bool:
