@@ -88,6 +88,22 @@ async def test_hubs_that_are_started_together_take_nothing_before_they_have_met(
     assert now() >= began_at + 0.2
 
 
+async def test_hubs_that_have_met_take_a_slot_in_the_order_of_their_ranks() -> None:
+    """They have seen that it is free for as long as they live."""
+    now = asyncio.get_running_loop().time
+    members, settled_at = Members("met"), now() + 0.4
+    (_, first), (_, second) = [members.lease(name, settled_at=settled_at) for name in NAMES[:2]]
+    while now() < settled_at:
+        assert not await second.may_lead() or now() >= settled_at + slot_lease.RANK_WAIT
+        assert not await first.may_lead() or now() >= settled_at
+        await asyncio.sleep(0.01)
+    while not await second.may_lead():
+        await first._renew()
+        await asyncio.sleep(0.01)
+    assert now() >= settled_at + slot_lease.RANK_WAIT
+    assert await first.may_lead()
+
+
 async def test_nobody_waits_for_a_hub_that_died() -> None:
     members = Members("dead")
     (_, first), (_, second) = map(members.lease, NAMES[:2])

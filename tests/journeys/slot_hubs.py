@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -56,6 +57,7 @@ def three_hubs(folder: Path, bus: str | None = None) -> Iterator[list[Hub]]:
                 hub.launch()
             until(lambda: {*map(readiness, hubs)} == {"ok"}, "they are ready")
             until(lambda: is_shared_out(first), "each judges some slots, and no more moves", 120)
+            until(lambda: all(map(is_whole, hubs)), "and each reaches all of them")
             yield hubs
         finally:
             for hub in hubs:
@@ -70,8 +72,12 @@ def judged(hub: Hub) -> dict[str, list[int]]:
 
 
 def is_shared_out(hub: Hub) -> bool:
-    """Whether everybody has an equal part: then nothing moves."""
-    return sorted(map(len, judged(hub).values())) == [2, 3, 3]
+    """Whether everybody has an equal part, and keeps it for longer than it takes until the next slot moves."""
+    before = judged(hub)
+    if sorted(map(len, before.values())) != [2, 3, 3]:
+        return False
+    time.sleep(3.5)
+    return judged(hub) == before
 
 
 def is_whole(hub: Hub) -> bool:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.journeys.outside import Hub, serving
+from tests.journeys.outside import Hub
 from tests.journeys.slot_hubs import (
     BUSY_FOR,
     BY_BUS,
@@ -27,7 +26,6 @@ from tests.journeys.slot_hubs import (
 )
 from tests.journeys.test_one_view import EventReader, beside
 from tests.servers.nats import NatsServer
-from tests.servers.postgres import PostgresServer
 
 pytestmark = pytest.mark.skipif(
     "HUBS_COME_AND_GO" not in os.environ, reason="takes minutes; HUBS_COME_AND_GO=1 or make chaos-hubs"
@@ -99,22 +97,3 @@ def ended(hub: Hub) -> set[str]:
         for one in found
         if (one["data"]["rung"], one["data"]["stage"]) == ("terminate", "ordered")
     }
-
-
-@pytest.mark.timeout(180)
-def test_a_hub_that_judges_alone_and_hubs_that_judge_together_share_no_database(tmp_path: Path) -> None:
-    with PostgresServer() as server:
-        (tmp_path / "alone" / "state").mkdir(parents=True)
-        (tmp_path / "many" / "state").mkdir(parents=True)
-        env = {"LIFESIGNS_STORE": server.url}
-        with serving(tmp_path / "alone", {}, env=env) as alone:
-            alone.post("/api/v1/beats", {"agent_id": "a"})
-            alone.until(lambda: alone.health("a") == "healthy", "it is well")
-            for key in ("tokens.key", "audit.key"):
-                shutil.copy(tmp_path / "alone" / "state" / key, tmp_path / "many" / "state")
-            many = Hub(tmp_path / "many", {"hubs": {"judge": "all"}}, env=env)
-            many.launch()
-            assert many.process is not None
-            assert many.process.wait(60) != 0
-            assert "one of its own" in many.log.read_text()
-            assert alone.health("a") == "healthy", "and the other one judges on"

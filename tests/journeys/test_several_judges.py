@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -135,3 +136,22 @@ def test_wrong_and_half_questions_are_answered_as_one_hub_answers_them(all_slots
         assert refused.value.status == 400, wrong
     for path in ("/api/v1/agents", "/api/v1/fleet", "/readyz", "/healthz", "/api/v1/agents/a1"):
         assert all_slots.request("HEAD", path) is None
+
+
+@pytest.mark.timeout(180)
+def test_a_hub_that_judges_alone_and_hubs_that_judge_together_share_no_database(tmp_path: Path) -> None:
+    with PostgresServer() as server:
+        (tmp_path / "alone" / "state").mkdir(parents=True)
+        (tmp_path / "many" / "state").mkdir(parents=True)
+        env = {"LIFESIGNS_STORE": server.url}
+        with serving(tmp_path / "alone", {}, env=env) as alone:
+            alone.post("/api/v1/beats", {"agent_id": "a"})
+            alone.until(lambda: alone.health("a") == "healthy", "it is well")
+            for key in ("tokens.key", "audit.key"):
+                shutil.copy(tmp_path / "alone" / "state" / key, tmp_path / "many" / "state")
+            many = Hub(tmp_path / "many", {"hubs": {"judge": "all"}}, env=env)
+            many.launch()
+            assert many.process is not None
+            assert many.process.wait(60) != 0
+            assert "one of its own" in many.log.read_text()
+            assert alone.health("a") == "healthy", "and the other one judges on"

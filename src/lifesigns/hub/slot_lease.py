@@ -19,7 +19,7 @@ from lifesigns.ports import Store
 RANK_WAIT: Final = 0.8
 """How much longer each next hub in rank waits for a slot: the first one sees that it is free within half a second."""
 
-SETTLE_FOR: Final = 2.0
+SETTLE_FOR: Final = 4.0
 """Seconds after its start for which a process takes no slot: hubs that are started together share the slots out at once. The first one
 would take all of them, and give most away again."""
 
@@ -82,7 +82,7 @@ class SlotLease(Lease):
         now = asyncio.get_running_loop().time()
         if self._free_since is None:
             self._free_since = now
-        return now >= self._settled_at and now - self._free_since >= RANK_WAIT * self._rank(now)
+        return now - max(self._free_since, self._settled_at) >= RANK_WAIT * self._rank(now)
 
     def wants_to_go(self) -> bool:
         """Whether this hub was drained, or another one is the one for this slot; and somebody can take over."""
