@@ -220,14 +220,14 @@ def nobody_is_asked_before_the_end(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_brake_does_not_hold(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Pace, "_share", lambda self, agent, rung, members: None)
+    patch.setattr(Pace, "_share", lambda *_: None)
     patch.setattr(Fleet, "hold", lambda self, agent, rung, now: self._pace.hold(agent, rung, 0, 0, now))
     patch.setattr(Ladder, "_may_end", lambda self, agent, case, policy: True)
 
 
 def there_are_no_limits(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Pace, "_limit", lambda self, agent, rung, now: None)
-    patch.setattr(Pace, "_share", lambda self, agent, rung, members: None)
+    patch.setattr(Pace, "_share", lambda *_: None)
 
 
 def nobody_is_left_alone(patch: pytest.MonkeyPatch) -> None:
