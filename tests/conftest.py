@@ -59,20 +59,27 @@ WAIT_SHARE = 2 / 3
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """A worker gets an equal part of the list, and when it is through, half of what another has left, from its end."""
+    """A worker gets an equal part of the list, and when it is through, half of what another has left, from its end. Files that may take
+    long come first: what is left at the end, for one worker alone, is short."""
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
     if workers == 1:
         return
     waiting: list[list[pytest.Item]] = [[] for _ in range(round(WAIT_SHARE * workers))]
     others: list[pytest.Item] = []
-    for n, (name, tests) in enumerate(groupby(items, lambda item: item.nodeid.partition("::")[0])):
-        (waiting[n % len(waiting)] if name.startswith(WAITING) else others).extend(tests)
+    files = [[*tests] for _, tests in groupby(items, lambda item: item.nodeid.partition("::")[0])]
+    for n, tests in enumerate(sorted(files, key=_longest, reverse=True)):
+        (waiting[n % len(waiting)] if tests[0].nodeid.startswith(WAITING) else others).extend(tests)
     parts = [*waiting, *([] for _ in range(workers - len(waiting)))]
     for n, part in enumerate(parts):
         room = (len(items) - sum(map(len, parts[:n]))) // (workers - n) - len(part)
         part += others[:room]
         del others[:room]
     items[:] = [test for part in parts for test in part]
+
+
+def _longest(tests: list[pytest.Item]) -> float:
+    """How long any of these may take."""
+    return max((float(mark.args[0]) for test in tests for mark in test.iter_markers("timeout")), default=0.0)
 
 
 def pytest_collection_finish() -> None:
