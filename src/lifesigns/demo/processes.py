@@ -215,6 +215,7 @@ async def _ended(processes: Sequence[Process]) -> set[psutil.Process]:
     """Ask them to end, twice, and kill the rest. Returns all their children, collected each time again: on a busy
     machine one may start a child just when it is asked to end."""
     offspring: set[psutil.Process] = set()
+    ends = [asyncio.create_task(process.wait()) for process in processes]
     for number, wait_for in ((signal.SIGTERM, ASK_FOR), (signal.SIGTERM, INSIST_FOR), (signal.SIGKILL, None)):
         left = [process for process in processes if process.returncode is None]
         if not left:
@@ -223,9 +224,8 @@ async def _ended(processes: Sequence[Process]) -> set[psutil.Process]:
         for process in left:
             with suppress(ProcessLookupError):
                 process.send_signal(number)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(wait_for):
-                await asyncio.gather(*(process.wait() for process in left))
+        # Not `asyncio.timeout`: after Ctrl-C, before Python 3.11.4, it ends with the cancellation and not with a `TimeoutError`.
+        await asyncio.wait(ends, timeout=wait_for)
     return offspring
 
 
